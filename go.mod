@@ -1,0 +1,9 @@
+module github.com/fairlead/fairlead
+
+go 1.26.0
+
+require (
+	github.com/jonboulle/clockwork v0.5.0
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+)

@@ -1,0 +1,110 @@
+// Package clock turns a clockwork.Clock (nil = real time) into what the leaves keep: int64 monotonic nanoseconds.
+//
+// Real time is read as time.Since(a fixed epoch), which is cheaper than time.Now and blind to wall-clock steps. Of clockwork
+// only Now, Since, Until, NewTimer and AfterFunc are used: its contexts block in Err() while they live.
+//
+// A reading may still jump by decades: a testing/synctest bubble starts in 2000, and a package-level guard crosses into it
+// and back. Whoever stores an instant treats one that is further ahead than its policy can produce as "reset".
+package clock
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// epoch is when the process began to count. All real-time readings share it, so that they can be compared.
+var epoch = time.Now()
+
+// Clock is a source of time; the zero Clock is real time. It is a value, safe for concurrent use.
+type Clock struct {
+	fake  clockwork.Clock // nil = real time
+	epoch time.Time       // of fake
+}
+
+// Of wraps c; nil, and clockwork's own real clock, are real time.
+func Of(c clockwork.Clock) Clock {
+	if IsReal(c) {
+		return Clock{}
+	}
+	return Clock{fake: c, epoch: c.Now()}
+}
+
+var realType = reflect.TypeOf(clockwork.NewRealClock())
+
+// IsReal says that c stands for real time.
+func IsReal(c clockwork.Clock) bool { return c == nil || reflect.TypeOf(c) == realType }
+
+// Same says that two configured clocks are one source of time.
+func Same(a, b clockwork.Clock) bool {
+	if IsReal(a) || IsReal(b) {
+		return IsReal(a) && IsReal(b)
+	}
+	ta, tb := reflect.TypeOf(a), reflect.TypeOf(b)
+	return ta == tb && ta.Comparable() && a == b
+}
+
+// Real says that c is real time.
+func (c Clock) Real() bool { return c.fake == nil }
+
+// Now is monotonic nanoseconds since the clock's epoch.
+func (c Clock) Now() int64 {
+	if c.fake == nil {
+		return int64(time.Since(epoch))
+	}
+	return int64(c.fake.Since(c.epoch))
+}
+
+// Time is the instant as a time.Time, for events and for comparing with a context's deadline.
+func (c Clock) Time() time.Time {
+	if c.fake == nil {
+		return time.Now()
+	}
+	return c.fake.Now()
+}
+
+// Until is the time until t; negative once it has passed.
+func (c Clock) Until(t time.Time) time.Duration {
+	if c.fake == nil {
+		return time.Until(t)
+	}
+	return c.fake.Until(t)
+}
+
+// Left is the time until ctx's deadline, never negative; ok is false without a deadline.
+func (c Clock) Left(ctx context.Context) (left time.Duration, ok bool) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0, false
+	}
+	return max(0, c.Until(deadline)), true
+}
+
+// Timer fires once.
+type Timer struct {
+	C    <-chan time.Time
+	stop func() bool
+}
+
+// NewTimer fires after d.
+func (c Clock) NewTimer(d time.Duration) Timer {
+	if c.fake == nil {
+		t := time.NewTimer(d)
+		return Timer{C: t.C, stop: t.Stop}
+	}
+	t := c.fake.NewTimer(d)
+	return Timer{C: t.Chan(), stop: t.Stop}
+}
+
+// Stop ends the timer; it says whether it had not fired yet.
+func (t Timer) Stop() bool { return t.stop() }
+
+// AfterFunc runs f in a goroutine of its own after d; stop says whether it kept f from running.
+func (c Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	if c.fake == nil {
+		return time.AfterFunc(d, f).Stop
+	}
+	return c.fake.AfterFunc(d, f).Stop
+}

@@ -1,0 +1,36 @@
+// Package ended gives the one error that says how a context ended: it matches both ctx.Err() and context.Cause(ctx).
+package ended
+
+import "context"
+
+// Err is nil while ctx is alive. Afterwards it matches (errors.Is, errors.As) ctx.Err() and context.Cause(ctx);
+// where the cause adds nothing, it is ctx.Err() itself.
+func Err(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if cause == nil || same(cause, err) {
+		return err
+	}
+	return &withCause{err: err, cause: cause}
+}
+
+// same compares by identity; a cause of an uncomparable type is never the same (and == would panic).
+func same(a, b error) bool {
+	switch b {
+	case context.Canceled, context.DeadlineExceeded:
+		return a == b // one side is comparable, and the types must be equal first: this cannot panic
+	}
+	return false
+}
+
+// withCause keeps ctx.Err() first, so that whoever walks the tree meets the standard error before the program's own.
+type withCause struct{ err, cause error }
+
+func (e *withCause) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e *withCause) Unwrap() []error { return []error{e.err, e.cause} }
+
+// Timeout is what net.Error asks for: a deadline, not a cancellation.
+func (e *withCause) Timeout() bool { return e.err == context.DeadlineExceeded }

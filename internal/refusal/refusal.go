@@ -1,0 +1,70 @@
+// Package refusal knows errors by two methods alone, Rejected() bool and RetryAfter() (time.Duration, bool).
+// Package rejection is its public face; guards use it to judge without importing anything that knows guards.
+package refusal
+
+import "time"
+
+// Is says whether err is a refusal. The outermost error with Rejected() bool decides; without an opinion of its own, an
+// error that joins several is a refusal only if every branch is (nil branches do not count; no branch is no refusal).
+func Is(err error) bool {
+	for err != nil {
+		if r, ok := err.(interface{ Rejected() bool }); ok {
+			return r.Rejected()
+		}
+		switch u := err.(type) {
+		case interface{ Unwrap() error }:
+			err = u.Unwrap()
+		case interface{ Unwrap() []error }:
+			return all(u.Unwrap())
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+func all(branches []error) bool {
+	seen := false
+	for _, b := range branches {
+		if b == nil {
+			continue
+		}
+		if !Is(b) {
+			return false
+		}
+		seen = true
+	}
+	return seen
+}
+
+// RetryAfter is the outermost hint in err's tree; among siblings the largest. A false or negative answer is no hint, and
+// what the error wraps is asked instead.
+func RetryAfter(err error) (time.Duration, bool) {
+	for err != nil {
+		if h, ok := err.(interface {
+			RetryAfter() (time.Duration, bool)
+		}); ok {
+			if wait, ok := h.RetryAfter(); ok && wait >= 0 {
+				return wait, true
+			}
+		}
+		switch u := err.(type) {
+		case interface{ Unwrap() error }:
+			err = u.Unwrap()
+		case interface{ Unwrap() []error }:
+			return largest(u.Unwrap())
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+func largest(branches []error) (wait time.Duration, found bool) {
+	for _, b := range branches {
+		if w, ok := RetryAfter(b); ok && (!found || w > wait) {
+			wait, found = w, true
+		}
+	}
+	return wait, found
+}
