@@ -32,7 +32,9 @@ func Do[T any](ctx context.Context, g Guard, fn func(context.Context) (T, error)
 	}
 	c.enter()
 	v, err := fn(ctx)
-	c.settle(ctx, c.outcome(ctx, err).Judged())
+	o := c.outcome(ctx, err).Judged()
+	c.running = false // from here on fn, and the judge of its error, have not panicked
+	c.settle(ctx, o)
 	if err != nil {
 		return zero, err
 	}
@@ -67,7 +69,6 @@ func (c *call) enter() {
 
 // outcome finds the verdict. The deadline is compared with the end instant, since a context's timer may be late.
 func (c *call) outcome(ctx context.Context, err error) Outcome {
-	c.running = false
 	o := Outcome{Err: err, Given: c.given}
 	var end time.Time
 	if c.timed {

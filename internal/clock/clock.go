@@ -9,6 +9,7 @@ package clock
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"time"
 
@@ -63,6 +64,41 @@ func (c Clock) Time() time.Time {
 		return time.Now()
 	}
 	return c.fake.Now()
+}
+
+// At is t as an instant on Now's scale. A t with a monotonic reading (every deadline made by package context) costs no
+// clock read; one without is placed by the wall clock's present distance to it.
+func (c Clock) At(t time.Time) int64 {
+	if c.fake != nil {
+		return int64(t.Sub(c.epoch))
+	}
+	if t != t.Round(0) { // Round(0) strips a monotonic reading
+		return int64(t.Sub(epoch))
+	}
+	return add(c.Now(), int64(time.Until(t)))
+}
+
+// TimeOf is At's inverse, never later than the instant that it stands for.
+func (c Clock) TimeOf(at int64) time.Time {
+	if c.fake != nil {
+		return c.epoch.Add(time.Duration(at))
+	}
+	now := time.Now() // read first: what passes between the two readings makes the result earlier, not later
+	return now.Add(time.Duration(at - c.Now()))
+}
+
+// Add is at+d, saturating.
+func Add(at int64, d time.Duration) int64 { return add(at, int64(d)) }
+
+func add(a, b int64) int64 {
+	switch s := a + b; {
+	case a > 0 && b > 0 && s < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && s >= 0:
+		return math.MinInt64
+	default:
+		return s
+	}
 }
 
 // Until is the time until t; negative once it has passed.
