@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/refusal"
+	"github.com/fairlead/fairlead/leaf"
+)
+
+// admission is what one attempt holds: a permit per guard, outermost first. It lives on the caller's stack; a detached
+// attempt has one of its own, since its callback may outlive the call.
+type admission struct {
+	permits [maxGuards]leaf.Permit
+	held    int
+	late    uint8 // permits that an abandoned callback settles when it really ends, as bits
+}
+
+// admit asks the guards in order. A guard that refuses settles the guards before it with NotRun; after the last one the
+// context is checked once more, so that no dead work is started.
+func (c *call) admit(a *admission) bool {
+	c.outcome = leaf.Outcome{Verdict: leaf.NotRun, Given: c.given}
+	guards := c.plan.guards
+	for i := range guards {
+		var err error
+		if a.permits[i], err = guards[i].guard.Acquire(c.ctx); err != nil {
+			c.outcome.Err = err
+			a.settle(c.caller, c.outcome)
+			if !c.noteEnded(err) {
+				c.pending, c.refusal = &guards[i], err
+			}
+			return false
+		}
+		a.held = i + 1
+	}
+	if c.ctx.Err() != nil {
+		c.endedBy = ended.Err(c.ctx)
+		c.outcome.Err = c.endedBy
+		a.settle(c.caller, c.outcome)
+		return false
+	}
+	return true
+}
+
+// noteEnded says whether err is the context's own: a wait that ctx ended, and no refusal.
+func (c *call) noteEnded(err error) bool {
+	by := c.ctx.Err()
+	if by == nil || !errors.Is(err, by) || refusal.Is(err) {
+		return false
+	}
+	c.endedBy = err
+	return true
+}
+
+// settle tells the guards in reverse order. It counts down first: when a Settle panics, unwind goes on with the next.
+// A Settle's own error feeds the guard's hooks, never the call.
+func (a *admission) settle(ctx context.Context, o leaf.Outcome) {
+	for a.held > 0 {
+		a.held--
+		if a.late&(1<<a.held) != 0 {
+			continue
+		}
+		_ = a.permits[a.held].Settle(ctx, o)
+	}
+}

@@ -1,0 +1,255 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/limit"
+	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
+)
+
+// call is one call through a plan: the state that run, DoDetached and unwind share. It lives on the caller's stack.
+type call struct {
+	plan   *plan
+	caller context.Context // what Do was given: guards settle under it
+	ctx    context.Context // the same, or under the total timeout: guards and backoffs wait under it
+	total  *limit.Ctx
+	limit  *limit.Ctx // what limits the attempt under way: its own context, or total; nil = nothing
+	option Option
+	report *Report // nil = nobody asked
+
+	loop    retry.Loop
+	looping bool // loop has begun
+	outer   leaf.Permit
+
+	began, entered int64 // on the plan's clock, where timed
+	deadline       int64 // the caller's; math.MaxInt64 = none
+	given          time.Duration
+	took           time.Duration // in fn, all attempts
+	timed          bool
+
+	runs    int // of fn
+	running bool
+	// abandoned: the last run was detached, and given up on.
+	abandoned bool
+	owner     kind         // whose limit c.limit is: kindAttemptTimeout or kindTimeout
+	outcome   leaf.Outcome // what the guards of the attempt under way are told when it ends
+	found     leaf.Verdict // the last run's, before its error's Judge
+	cut       bool         // the total timeout fired in it
+	failure   error        // fn's last failure, as the retry sees it
+	pending   *layer       // the guard that just refused …
+	refusal   error        // … and what it said
+	endedBy   error        // the context's error, where that kept fn from running
+	final     error        // the call's result before it is mapped; nil = success
+	refused   bool         // a guard refused, by the engine's own knowledge, never by the error's shape
+	by        kind         // the last guard that did
+	finished  bool
+
+	disposition Disposition
+	delay       time.Duration // slept since the last run
+}
+
+// begin checks the caller's context, starts the total timeout, and asks the breaker outside the retry.
+func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
+	c.plan, c.caller, c.ctx, c.deadline = p, ctx, ctx, math.MaxInt64
+	for i := range opts {
+		c.option.add(&opts[i])
+	}
+	deadline, hasDeadline := ctx.Deadline()
+	c.timed = hasDeadline || p.total != nil || p.attempt != nil || p.observe != nil || c.report != nil ||
+		(len(p.timed) > 0 && p.wantsTook())
+	if c.timed {
+		c.startClock(deadline, hasDeadline)
+	}
+	if p.observe != nil {
+		c.tell(Event{Kind: CallStarted})
+	}
+	if ctx.Err() != nil {
+		c.endedBy = ended.Err(ctx)
+		return c.stop(c.endedBy)
+	}
+	if p.total != nil {
+		c.startTotal()
+	}
+	if p.retry != nil {
+		var err error
+		if c.loop, err = p.retry.Begin(c.ctx, c.option.safety); err != nil {
+			c.noteEnded(err)
+			return c.stop(err)
+		}
+		c.looping = true
+	}
+	if p.outside != nil {
+		var err error
+		if c.outer, err = p.outside.guard.Acquire(c.ctx); err != nil {
+			if !c.noteEnded(err) {
+				c.noteRefusal(kindBreaker, err)
+			}
+			return c.stop(err)
+		}
+	}
+	return true
+}
+
+func (c *call) startClock(deadline time.Time, hasDeadline bool) {
+	c.began = c.plan.clock.Now()
+	if hasDeadline {
+		c.deadline = c.plan.clock.At(deadline)
+		c.given = max(0, time.Duration(c.deadline-c.began))
+	}
+}
+
+// startTotal derives the context that the whole call waits under.
+func (c *call) startTotal() {
+	cfg := c.plan.total.Config()
+	at := clock.Add(c.began, cfg.Limit)
+	c.total = limit.New(c.caller, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
+	c.ctx = c.total
+	if c.deadline == math.MaxInt64 || cfg.Limit < c.given {
+		c.given = cfg.Limit
+	}
+}
+
+func newTimeoutCause(name string, limit time.Duration) error {
+	return &timeout.Error{Name: name, Limit: limit}
+}
+
+// enter starts the attempt's clock and gives the context that fn gets: the caller's with min(total, attempt), not a
+// second layer.
+func (c *call) enter() context.Context {
+	if c.looping {
+		c.loop.Sent()
+	}
+	c.runs++
+	c.refused, c.abandoned = false, false
+	if !c.timed {
+		c.running = true
+		return c.ctx
+	}
+	c.entered = c.plan.clock.Now()
+	c.running = true
+	return c.limited()
+}
+
+func (c *call) limited() context.Context {
+	c.limit, c.owner = c.total, kindTimeout
+	if c.plan.attempt == nil {
+		return c.ctx
+	}
+	cfg := c.plan.attempt.Config()
+	at := clock.Add(c.entered, cfg.Limit)
+	if c.total != nil && c.total.At() <= at { // equal instants belong to the outer one
+		at = c.total.At()
+		cfg = c.plan.total.Config()
+	} else {
+		c.owner = kindAttemptTimeout
+	}
+	c.limit = limit.New(c.caller, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
+	return c.limit
+}
+
+// leave settles the attempt, outermost guard last, and says whether it succeeded.
+func (c *call) leave(a *admission, err error) bool {
+	o := leaf.Outcome{Err: err, Given: c.given}
+	var end int64
+	if c.timed {
+		end = c.plan.clock.Now()
+		o.Took = max(0, time.Duration(end-c.entered))
+		c.took += o.Took
+	}
+	c.failure = err
+	if err != nil {
+		o = c.judge(o, end)
+	}
+	c.outcome, c.running = o, false
+	c.endLimit()
+	a.settle(c.caller, o)
+	if c.timed {
+		c.left(err, o.Took)
+	}
+	return err == nil
+}
+
+// endLimit ends the attempt's own context; the total's lives on.
+func (c *call) endLimit() {
+	if c.limit != nil && c.limit != c.total {
+		c.limit.End()
+	}
+	c.limit = nil
+}
+
+// judge finds the verdict on a failure, and what the retry sees of it: a limit of ours that fired is a timeout.Error.
+func (c *call) judge(o leaf.Outcome, end int64) leaf.Outcome {
+	c.found = c.verdict(end)
+	o.Verdict = c.found
+	if c.found == leaf.TimedOut {
+		name, limit := c.limit.Limit()
+		c.failure = timedOut(name, limit, c.returned(o.Err))
+	}
+	return o.Judged()
+}
+
+// returned is what fn itself returned: nothing, where the call gave up on it.
+func (c *call) returned(err error) error {
+	if c.abandoned {
+		return nil
+	}
+	return err
+}
+
+// verdict decides who ended the attempt, by what its own context recorded or, where that never armed a timer, by the
+// earliest deadline at or before the end instant. The caller's Err() is asked only where the attempt ran under the
+// caller's own context: that is then the record.
+func (c *call) verdict(end int64) leaf.Verdict {
+	var by error
+	if c.limit != nil {
+		fired, parent := c.limit.Ended(end)
+		if fired && c.owner == kindAttemptTimeout {
+			return leaf.TimedOut
+		}
+		if fired {
+			c.cut = true
+			return leaf.CallerExpired
+		}
+		by = parent
+	} else {
+		by = c.caller.Err()
+		if by == nil && end >= c.deadline && c.timed {
+			by = context.DeadlineExceeded
+		}
+	}
+	switch by {
+	case nil:
+		return leaf.Returned
+	case context.DeadlineExceeded:
+		return leaf.CallerExpired
+	default:
+		return leaf.CallerCancelled
+	}
+}
+
+// timedOut names the outermost expired limit: an inner limit's error is replaced, never wrapped.
+func timedOut(name string, limit time.Duration, err error) error {
+	if inner, ok := err.(*timeout.Error); ok && inner != nil {
+		err = inner.Err
+	}
+	return &timeout.Error{Name: name, Limit: limit, Err: err}
+}
+
+// left reports the attempt and passes on to the cooldown what the other side asked for.
+func (c *call) left(err error, took time.Duration) {
+	if c.report != nil {
+		c.report.History = append(c.report.History, Attempt{
+			Number: c.runs, Began: time.Duration(c.entered - c.began), Took: took, Delay: c.delay, Err: err,
+		})
+	}
+	c.delay = 0
+	if c.plan.observe != nil {
+		c.tell(Event{Kind: AttemptFinished, Attempt: c.runs, Took: took, Err: c.failure})
+	}
+}

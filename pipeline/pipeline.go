@@ -1,0 +1,35 @@
+package pipeline
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Pipeline is a handle on an immutable plan, safe for concurrent use.
+type Pipeline struct {
+	plan atomic.Pointer[plan]
+}
+
+// current is the plan in force; the zero Pipeline is a plain call.
+func (p *Pipeline) current() *plan {
+	if pl := p.plan.Load(); pl != nil {
+		return pl
+	}
+	return &bare
+}
+
+// Name is the one given to For.
+func (p *Pipeline) Name() string { return p.current().name }
+
+// Update swaps the plan whole: calls that have begun keep theirs. The name may not change; on an error of b nothing changes.
+func (p *Pipeline) Update(b Builder) error {
+	next, err := b.plan()
+	if err != nil {
+		return err
+	}
+	if now := p.Name(); next.name != now {
+		return fmt.Errorf("pipeline: name is %q: want %q, a pipeline keeps its name", next.name, now)
+	}
+	p.plan.Store(next)
+	return nil
+}

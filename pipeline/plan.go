@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
+)
+
+// kind of a layer, in no order: the order is the plan's.
+type kind uint8
+
+const (
+	kindTimeout kind = iota
+	kindBreaker
+	kindRetry
+	kindCooldown
+	kindRateLimit
+	kindGuard
+	kindBulkhead
+	kindAttemptTimeout
+)
+
+// String is the name in [Layer].Kind and [Event].Layer.
+func (k kind) String() string { return kindNames[k] }
+
+var kindNames = [...]string{
+	kindTimeout: "timeout", kindBreaker: "breaker", kindRetry: "retry", kindCooldown: "cooldown",
+	kindRateLimit: "ratelimit", kindGuard: "guard", kindBulkhead: "bulkhead", kindAttemptTimeout: "attempt-timeout",
+}
+
+// maxGuards bounds what one attempt holds, so that its permits fit on the caller's stack.
+const maxGuards = 8
+
+// plan is what Build found out: immutable, and everything that a call needs without asking again what a guard can do.
+type plan struct {
+	name    string
+	clock   clock.Clock
+	total   *timeout.Timeout
+	retry   *retry.Retry
+	guards  []layer // per attempt, outermost first
+	attempt *timeout.Timeout
+	outside *layer // a breaker around the retry loop; nil = none
+
+	cooldown leaf.Peeker // peeked before a backoff is slept …
+	breaker  leaf.Peeker // … so that the caller is told at once
+	hinter   leaf.Hinter // the cooldown, which hears what the other side asked for
+	timed    []leaf.Timed
+
+	fallbackTimeout time.Duration
+	onRejected      func(ctx context.Context, err error) error
+	observe         func(ctx context.Context, e Event)
+}
+
+// layer is one guard of a plan.
+type layer struct {
+	guard   leaf.Guard
+	kind    kind
+	retried bool // its refusals are retried, by opt-in
+}
+
+// bare is what the zero Pipeline runs: a plain call.
+var bare plan
+
+// wantsTook asks the guards anew for each call: an Update may have switched it on.
+func (p *plan) wantsTook() bool {
+	for _, t := range p.timed {
+		if t.WantsTook() {
+			return true
+		}
+	}
+	return false
+}
