@@ -28,6 +28,7 @@ type rule struct {
 	acquire func(ctx context.Context) error
 	settle  func(o leaf.Outcome) error
 	log     *journal
+	mu      sync.Mutex // late callbacks settle from goroutines of their own
 	told    []leaf.Outcome
 }
 
@@ -46,7 +47,9 @@ func (r *rule) Settle(_ context.Context, token uint64, o leaf.Outcome) error {
 		panic("a foreign token")
 	}
 	r.log.add("settle " + r.name + " " + o.Verdict.String())
+	r.mu.Lock()
 	r.told = append(r.told, o)
+	r.mu.Unlock()
 	if r.settle != nil {
 		return r.settle(o)
 	}
@@ -54,6 +57,8 @@ func (r *rule) Settle(_ context.Context, token uint64, o leaf.Outcome) error {
 }
 
 func (r *rule) verdicts() []leaf.Verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var vs []leaf.Verdict
 	for _, o := range r.told {
 		vs = append(vs, o.Verdict)
