@@ -1,0 +1,85 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrBudgetExhausted matches (errors.Is) every [*Error] whose Reason is RetryBudgetExhausted.
+var ErrBudgetExhausted = errors.New("retry: budget exhausted")
+
+// Error is a stop of the loop. Last is always reachable by errors.Is and errors.As, and so is Stop.
+type Error struct {
+	Attempts int           // how many times fn ran
+	Reason   Reason        // why it stopped
+	Last     error         // fn's last failure; nil if it never ran
+	Stop     error         // what stopped it, where that is an error of its own: the refusal, ctx's error and cause
+	Wait     time.Duration // the wait that was asked for, or that did not fit; 0 = none
+
+	name  string // of the policy
+	asked bool   // Wait was asked for
+}
+
+// Error tells the reason, the attempts and Last; the policy's name, Stop and Wait where there are any.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("retry")
+	if e.name != "" {
+		fmt.Fprintf(&b, " %q", e.name)
+	}
+	fmt.Fprintf(&b, ": %s after %d attempt", e.Reason, e.Attempts)
+	if e.Attempts != 1 {
+		b.WriteByte('s')
+	}
+	if e.Wait > 0 {
+		fmt.Fprintf(&b, " (wait %v)", e.Wait)
+	}
+	if e.Stop != nil {
+		fmt.Fprintf(&b, ": %v", e.Stop)
+	}
+	if e.Last != nil {
+		fmt.Fprintf(&b, ": last failure: %v", e.Last)
+	}
+	return b.String()
+}
+
+// Unwrap is Last and Stop, nils left out.
+func (e *Error) Unwrap() []error {
+	tree := make([]error, 0, 2)
+	if e.Last != nil {
+		tree = append(tree, e.Last)
+	}
+	if e.Stop != nil {
+		tree = append(tree, e.Stop)
+	}
+	return tree
+}
+
+// Is matches [ErrBudgetExhausted] and context.DeadlineExceeded where Reason says so.
+func (e *Error) Is(target error) bool {
+	switch e.Reason {
+	case RetryBudgetExhausted:
+		return target == ErrBudgetExhausted
+	case RetryDelayExceedsDeadline, RetryAfterExceedsDeadline:
+		return target == context.DeadlineExceeded
+	}
+	return false
+}
+
+// Rejected is false: a call that may have run is never a rejection.
+func (e *Error) Rejected() bool { return false }
+
+// RetryAfter is Wait where somebody asked for it (a deferral or a refusal), not where it is a delay of our own.
+func (e *Error) RetryAfter() (time.Duration, bool) {
+	switch e.Reason {
+	case RetryAfterExceedsDeadline, RetryAfterExceedsMaximumDelay, Refused:
+	default:
+		if !e.asked {
+			return 0, false
+		}
+	}
+	return e.Wait, e.Wait > 0
+}
