@@ -1,0 +1,85 @@
+package timeout
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/clock"
+)
+
+// Config of a [Timeout]. It is plain data; a Timeout keeps a copy.
+type Config struct {
+	// Name is named in the error; "" is allowed.
+	Name string
+	// Limit is how long the callback may run, to the nanosecond; required, positive, no upper bound.
+	Limit time.Duration
+	// Clock; nil = real time, read on the monotonic scale. With another one, deadlines of contexts are its instants.
+	Clock clockwork.Clock
+}
+
+// validate names each invalid field and its value.
+func (cfg Config) validate() error {
+	var bad check.List
+	if cfg.Limit <= 0 {
+		bad.Bad("timeout", "Limit", cfg.Limit, "a positive duration")
+	}
+	if cfg.Clock != nil && check.Nil(cfg.Clock) {
+		bad.Bad("timeout", "Clock", fmt.Sprintf("a nil %T", cfg.Clock), "a clock, or nil for real time")
+	}
+	return bad.Err()
+}
+
+// Timeout is a limit, safe for concurrent use. It is no leaf.Guard: it admits everybody.
+type Timeout struct {
+	clk    clock.Clock
+	config atomic.Pointer[Config] // immutable; replaced as a whole
+	update sync.Mutex
+}
+
+// New makes a limit; its error names each invalid field and its value.
+func New(cfg Config) (*Timeout, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	t := &Timeout{clk: clock.Of(cfg.Clock)}
+	t.config.Store(&cfg)
+	return t, nil
+}
+
+// MustNew is New that panics instead.
+func MustNew(cfg Config) *Timeout {
+	t, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// Update changes the limit for calls that begin later; those under way keep theirs. Clock may not change.
+// An error, which is as New's, changes nothing.
+func (t *Timeout) Update(cfg Config) error {
+	if err := cfg.validate(); err != nil {
+		return err
+	}
+	t.update.Lock()
+	defer t.update.Unlock()
+	if !clock.Same(t.config.Load().Clock, cfg.Clock) {
+		var bad check.List
+		bad.Bad("timeout", "Clock", fmt.Sprintf("a %T", cfg.Clock), "the clock that New got: it may not change")
+		return bad.Err()
+	}
+	t.config.Store(&cfg)
+	return nil
+}
+
+// Config is what is in force.
+func (t *Timeout) Config() Config { return *t.config.Load() }
+
+// Clock is Config's (nil = real time); used says that this leaf reads it at all, which a limit always does.
+// Build compares the clocks of its layers.
+func (t *Timeout) Clock() (clock clockwork.Clock, used bool) { return t.config.Load().Clock, true }
