@@ -56,7 +56,8 @@ func (c *call) begin(ctx context.Context, g Guard) {
 		c.timed = t.WantsTook()
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		c.timed, c.deadline, c.given = true, deadline, max(0, time.Until(deadline))
+		// A deadline that passed before its timer noticed is still one: 0 would say that there is none.
+		c.timed, c.deadline, c.given = true, deadline, max(1, time.Until(deadline))
 	}
 }
 

@@ -60,10 +60,11 @@ type Outcome struct {
 }
 
 // Judged is what guards are told of an outcome that was found by the clock and the contexts alone: somebody's refusal that
-// came out of the callback is [Ignored], then an error that is a [Judge] has its say. A success and a [Panicked] stay as
-// they are. [Do] and the pipeline apply it; whoever settles permits by hand may too.
+// came out of the callback is [Ignored], then an error that is a [Judge] has its say. A success, a [Panicked] and a [NotRun]
+// (whose Err did not come out of the callback) stay as they are. [Do] and the pipeline apply it; whoever settles permits by
+// hand may too.
 func (o Outcome) Judged() Outcome {
-	if o.Err == nil {
+	if o.Err == nil || o.Verdict == Panicked || o.Verdict == NotRun {
 		return o
 	}
 	if refusal.Is(o.Err) {

@@ -17,7 +17,12 @@ type Permit struct {
 }
 
 // NewPermit makes the permit whose Settle calls s.Settle(ctx, token, o). A nil s makes the zero Permit.
-func NewPermit(s Settler, token uint64) Permit { return Permit{settler: s, token: token} }
+func NewPermit(s Settler, token uint64) Permit {
+	if s == nil {
+		return Permit{}
+	}
+	return Permit{settler: s, token: token}
+}
 
 // Settle reports the outcome. It zeroes p first, so that each admission is settled exactly once: a second Settle,
 // and one of the zero Permit, does nothing and returns nil. It also zeroes p when the Settler panics.

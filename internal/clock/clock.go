@@ -43,8 +43,7 @@ func Same(a, b clockwork.Clock) bool {
 	if IsReal(a) || IsReal(b) {
 		return IsReal(a) && IsReal(b)
 	}
-	ta, tb := reflect.TypeOf(a), reflect.TypeOf(b)
-	return ta == tb && ta.Comparable() && a == b
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
 // Real says that c is real time.
@@ -84,7 +83,7 @@ func (c Clock) TimeOf(at int64) time.Time {
 		return c.epoch.Add(time.Duration(at))
 	}
 	now := time.Now() // read first: what passes between the two readings makes the result earlier, not later
-	return now.Add(time.Duration(at - c.Now()))
+	return now.Add(time.Duration(add(at, -c.Now())))
 }
 
 // Add is at+d, saturating.

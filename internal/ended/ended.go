@@ -1,7 +1,10 @@
 // Package ended gives the one error that says how a context ended: it matches both ctx.Err() and context.Cause(ctx).
 package ended
 
-import "context"
+import (
+	"context"
+	"reflect"
+)
 
 // Err is nil while ctx is alive. Afterwards it matches (errors.Is, errors.As) ctx.Err() and context.Cause(ctx);
 // where the cause adds nothing, it is ctx.Err() itself.
@@ -23,7 +26,7 @@ func same(a, b error) bool {
 	case context.Canceled, context.DeadlineExceeded:
 		return a == b // one side is comparable, and the types must be equal first: this cannot panic
 	}
-	return false
+	return reflect.ValueOf(a).Comparable() && a == b
 }
 
 // withCause keeps ctx.Err() first, so that whoever walks the tree meets the standard error before the program's own.

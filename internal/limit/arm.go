@@ -91,3 +91,6 @@ func (*upstream) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (u *upstream) Done() <-chan struct{}     { return u.parent.Done() }
 func (u *upstream) Err() error                { return u.parent.Err() }
 func (u *upstream) Value(k any) any           { return u.parent.Value(k) }
+
+// AfterFunc spares a goroutine where the parent is somebody's own context that has this method too.
+func (u *upstream) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(u.parent, f) }

@@ -159,6 +159,20 @@ func TestDeadlineIsNeverLate(t *testing.T) {
 	}
 }
 
+// Also where the parent, whose deadline is later, has ended first.
+func TestDeadlineAfterTheParentsEnd(t *testing.T) {
+	eachClock(t, func(t *testing.T, b *testbed) {
+		want := time.Now().Add(5 * time.Millisecond)
+		parent, cancel := context.WithTimeout(context.Background(), time.Hour)
+		cancel()
+		c := b.new(parent, 5*time.Millisecond)
+		defer c.End()
+		require.True(t, closed(c))
+		deadline, _ := c.Deadline()
+		require.True(t, deadline.Equal(want), "%v, want %v", deadline, want)
+	})
+}
+
 func TestDeadlineOfTheParent(t *testing.T) {
 	eachClock(t, func(t *testing.T, b *testbed) {
 		parent, cancel := context.WithTimeout(context.Background(), 3*time.Millisecond)
@@ -222,6 +236,35 @@ func TestParentEnds(t *testing.T) {
 		}
 		cancel(errGone) // Err and Cause are right at once, not only when a goroutine has run
 	})
+}
+
+// A Ctx registers with its parent when it is armed, by the parent's own AfterFunc where it has one, and End takes it back.
+func TestEndTakesTheRegistrationBack(t *testing.T) {
+	eachClock(t, func(t *testing.T, b *testbed) {
+		parent := &registry{Context: context.Background(), done: make(chan struct{})}
+		c := b.new(parent, time.Second)
+		require.Zero(t, parent.made)
+		c.Done()
+		require.Equal(t, 1, parent.made)
+		require.Equal(t, 1, parent.live)
+		c.End()
+		require.Zero(t, parent.live)
+	})
+}
+
+// registry is a context of somebody's own that counts who registered with it.
+type registry struct {
+	context.Context
+	done       chan struct{}
+	made, live int
+}
+
+func (r *registry) Done() <-chan struct{} { return r.done }
+
+func (r *registry) AfterFunc(func()) (stop func() bool) {
+	r.made++
+	r.live++
+	return func() bool { r.live--; return true }
 }
 
 // newCause is called once at most, and not where the limit cannot fire.

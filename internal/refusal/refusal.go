@@ -39,11 +39,17 @@ func all(branches []error) bool {
 
 // RetryAfter is the outermost hint in err's tree; among siblings the largest. A false or negative answer is no hint, and
 // what the error wraps is asked instead.
-func RetryAfter(err error) (time.Duration, bool) {
+func RetryAfter(err error) (time.Duration, bool) { return hint(err, false) }
+
+// LowerBound is RetryAfter for whoever waits: it passes over the hints of errors whose UpperBound() is true, as that of a
+// full bulkhead, which say by when at the latest, not before when it is useless.
+func LowerBound(err error) (time.Duration, bool) { return hint(err, true) }
+
+func hint(err error, lower bool) (time.Duration, bool) {
 	for err != nil {
 		if h, ok := err.(interface {
 			RetryAfter() (time.Duration, bool)
-		}); ok {
+		}); ok && !(lower && upperBound(err)) {
 			if wait, ok := h.RetryAfter(); ok && wait >= 0 {
 				return wait, true
 			}
@@ -52,7 +58,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 		case interface{ Unwrap() error }:
 			err = u.Unwrap()
 		case interface{ Unwrap() []error }:
-			return largest(u.Unwrap())
+			return largest(u.Unwrap(), lower)
 		default:
 			return 0, false
 		}
@@ -60,9 +66,14 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-func largest(branches []error) (wait time.Duration, found bool) {
+func upperBound(err error) bool {
+	u, ok := err.(interface{ UpperBound() bool })
+	return ok && u.UpperBound()
+}
+
+func largest(branches []error, lower bool) (wait time.Duration, found bool) {
 	for _, b := range branches {
-		if w, ok := RetryAfter(b); ok && (!found || w > wait) {
+		if w, ok := hint(b, lower); ok && (!found || w > wait) {
 			wait, found = w, true
 		}
 	}
