@@ -50,7 +50,7 @@ func (r *ring) add(slot int64) {
 	w := r.word(slot)
 	for {
 		old := w.Load()
-		if late := uint32(old>>32) - uint32(slot); late == 0 || late == slots {
+		if late := uint32(old>>32) - uint32(slot); late == 0 || late == slots && uint32(old) > 0 {
 			w.Add(1)
 			return
 		}
@@ -61,7 +61,7 @@ func (r *ring) add(slot int64) {
 }
 
 // put counts one event in slot. Not concurrent with add: what lies ahead of slot is there because the clock jumped back.
-func (r *ring) put(slot int64) { r.add(slot) }
+func (r *ring) put(slot int64) { r.set(slot, add32(r.count(slot, slot), 1)) }
 
 // remove takes back one event that was counted in slot, unless slot has been forgotten. Not concurrent with add.
 func (r *ring) remove(slot int64) {
