@@ -6,10 +6,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/stretchr/testify/require"
 )
+
+// leasingTrier is what TestKeyedMakesOncePerKey asks while it is being made.
+type leasingTrier struct{ triable }
+
+func (*leasingTrier) Lease() time.Duration { return time.Hour }
 
 func always[G any](G) bool { return true }
 
@@ -17,8 +23,8 @@ func TestKeyedMakesOncePerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		gate := make(chan struct{})
-		inner := &triable{}
-		g := leaf.Keyed(1, tenantOf, func(string) (*triable, error) {
+		inner := &leasingTrier{}
+		g := leaf.Keyed(1, tenantOf, func(string) (*leasingTrier, error) {
 			made.Add(1)
 			<-gate
 			return inner, nil
@@ -44,6 +50,7 @@ func TestKeyedMakesOncePerKey(t *testing.T) {
 		close(gate)
 		wg.Wait()
 		require.Len(t, inner.outcomes, 100)
+		require.Equal(t, time.Hour, g.(leaf.Leaser).Lease())
 		require.Equal(t, 0.0, inUse(g))
 	})
 }

@@ -186,8 +186,8 @@ func TestKeyedStaleTokenSettlesNothing(t *testing.T) {
 
 // stressGuard checks from inside what Keyed promises.
 type stressGuard struct {
-	inside, calls atomic.Int64
-	owes          atomic.Bool
+	inside atomic.Int64
+	owes   atomic.Bool
 }
 
 func (g *stressGuard) Acquire(context.Context) (Permit, error) {

@@ -97,6 +97,16 @@ func (g *triesOnly) TryAcquire(context.Context) (leaf.Permit, error) {
 	return leaf.Permit{}, nil
 }
 
+func TestKeyedOfAGuardThatTriesAndPeeks(t *testing.T) {
+	inner := &able{refuse: refusal{}}
+	g := keyedOf(1, inner)
+	p, err := g.(leaf.Trier).TryAcquire(as("a"))
+	require.NoError(t, err)
+	settle(&p, leaf.Returned)
+	inner.only(t)
+	require.Equal(t, refusal{}, g.(leaf.Peeker).Peek(as("a")))
+}
+
 func TestKeyedPeek(t *testing.T) {
 	guards := map[string]*peekable{}
 	busy := false

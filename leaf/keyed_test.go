@@ -177,6 +177,40 @@ func TestKeyedDoesNotDropWhatWasUsedMeanwhile(t *testing.T) {
 	require.Equal(t, []string{"a"}, made)
 }
 
+// Two calls may find the same idle guard: only one gets its place, the other looks on.
+func TestKeyedDropsEachGuardOnce(t *testing.T) {
+	var g leaf.Guard
+	var made []string
+	nested := false
+	g = leaf.Keyed(2, tenantOf,
+		func(key string) (*tally, error) { made = append(made, key); return &tally{}, nil },
+		func(*tally) bool {
+			if !nested {
+				nested = true
+				call(t, g, "rival") // takes the place that is being asked about
+			}
+			return true
+		})
+	call(t, g, "a")
+	call(t, g, "b")
+	call(t, g, "c")
+	require.Equal(t, []string{"a", "b", "rival", "c"}, made)
+	call(t, g, "rival")
+	call(t, g, "c")
+	require.Len(t, made, 4, "both are there")
+	call(t, g, "b")
+	require.Len(t, made, 5, "b is not")
+}
+
+// Where all may go, the newest is the last: keys that come once must not push out each other for ever and nobody else.
+func TestKeyedDropsInTurn(t *testing.T) {
+	k, g := newKept(3)
+	for _, key := range strings.Split("abcdefg", "") {
+		call(t, g, key)
+	}
+	require.Equal(t, []string{"a", "b", "c", "d"}, k.asked)
+}
+
 func TestKeyedPanickingIdleHoldsNothing(t *testing.T) {
 	for how, end := range ends {
 		t.Run(how, func(t *testing.T) {

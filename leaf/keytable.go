@@ -95,9 +95,12 @@ func (t *table[K, G]) find(key K) (a *admission[K, G], first bool) {
 	if a != nil {
 		return a, false
 	}
-	a, first = t.place(key, nil, 0)
+	if a, first = t.place(key, nil, 0); a != nil {
+		return a, first
+	}
+	from, _ := t.places()
 	for i := 0; a == nil && i < t.max; i++ {
-		if e, entered := t.unused(i); e != nil && t.idle(e.guard) {
+		if e, entered := t.unused(from + i); e != nil && t.idle(e.guard) {
 			a, first = t.place(key, e, entered)
 		}
 	}
@@ -111,20 +114,23 @@ func (t *table[K, G]) place(key K, victim *entry[K, G], entered uint64) (a *admi
 	if e := t.byKey[key]; e != nil {
 		return e.enter(), false
 	}
-	if len(t.all) >= t.max {
-		if victim == nil || t.byKey[victim.key] != victim || !victim.untouched(entered) {
-			return nil, false
-		}
-		t.hand = victim.index + 1
-		t.remove(victim)
+	index := len(t.all)
+	switch {
+	case index < t.max:
+		t.all = append(t.all, nil)
+	case victim == nil || t.byKey[victim.key] != victim || !victim.untouched(entered):
+		return nil, false
+	default:
+		index = victim.index
+		t.hand = index + 1 // so that the newest is the last to go
+		delete(t.byKey, victim.key)
 	}
-	e := &entry[K, G]{key: key, index: len(t.all), ready: make(chan struct{})}
-	t.byKey[key] = e
-	t.all = append(t.all, e)
+	e := &entry[K, G]{key: key, index: index, ready: make(chan struct{})}
+	t.all[index], t.byKey[key] = e, e
 	return e.enter(), true
 }
 
-// remove closes the gap with the last entry. Under t.mu.
+// remove takes out an entry that got no guard, and closes the gap with the last one. Under t.mu.
 func (t *table[K, G]) remove(e *entry[K, G]) {
 	last := len(t.all) - 1
 	t.all[e.index] = t.all[last]
@@ -159,14 +165,21 @@ func (t *table[K, G]) fill(a *admission[K, G]) error {
 	return nil
 }
 
-// unused is the i-th entry of a search, if nobody is inside.
+// places is where a search begins, and how many entries there are.
+func (t *table[K, G]) places() (hand, n int) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.hand, len(t.all)
+}
+
+// unused is the entry at place i, round and round, if nobody is inside.
 func (t *table[K, G]) unused(i int) (e *entry[K, G], entered uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if i >= len(t.all) {
+	if len(t.all) == 0 {
 		return nil, 0
 	}
-	e = t.all[(t.hand+i)%len(t.all)]
+	e = t.all[i%len(t.all)]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.inside > 0 {
@@ -177,11 +190,12 @@ func (t *table[K, G]) unused(i int) (e *entry[K, G], entered uint64) {
 
 // hasRoom says whether a new key would get a place. It changes nothing.
 func (t *table[K, G]) hasRoom() bool {
-	if t.size() < t.max {
+	from, n := t.places()
+	if n < t.max {
 		return true
 	}
 	for i := range t.max {
-		if e, _ := t.unused(i); e != nil && t.idle(e.guard) {
+		if e, _ := t.unused(from + i); e != nil && t.idle(e.guard) {
 			return true
 		}
 	}
@@ -192,12 +206,6 @@ func (t *table[K, G]) lookup(key K) *entry[K, G] {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byKey[key]
-}
-
-func (t *table[K, G]) size() int {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return len(t.all)
 }
 
 func (t *table[K, G]) list() []*entry[K, G] {
@@ -241,15 +249,15 @@ func (e *entry[K, G]) enter() *admission[K, G] {
 	return a
 }
 
+// untouched says that nobody entered since unused found nobody inside; so nobody is inside now.
 func (e *entry[K, G]) untouched(entered uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.inside == 0 && e.entered == entered
+	return e.entered == entered
 }
 
 // leave counts a call out.
 func (a *admission[K, G]) leave() {
-	a.permit = Permit{}
 	e := a.entry
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -100,7 +100,7 @@ func (c *call) startClock(deadline time.Time, hasDeadline bool) {
 	c.began = c.plan.clock.Now()
 	if hasDeadline {
 		c.deadline = c.plan.clock.At(deadline)
-		c.given = max(0, time.Duration(c.deadline-c.began))
+		c.given = max(1, time.Duration(c.deadline-c.began)) // 0 would mean none
 	}
 }
 

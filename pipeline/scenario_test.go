@@ -110,6 +110,7 @@ var (
 	errDue    = newNamed("the caller's deadline")
 	errMapped = newNamed("mapped")
 	errVeto   = &vetoError{}
+	errOpen   = &refusal{name: "open", wait: 300 * time.Millisecond}
 )
 
 type vetoError struct{}
@@ -121,7 +122,10 @@ func (*vetoError) Rejected() bool { return false }
 type refusal struct {
 	name string
 	wait time.Duration
+	most bool // the wait is an upper bound, as every bulkhead's: for headers only
 }
+
+func (e *refusal) UpperBound() bool { return e.most }
 
 func (e *refusal) Error() string                     { return e.name }
 func (e *refusal) Rejected() bool                    { return true }
@@ -146,6 +150,7 @@ func (e *asked) Judge(o leaf.Outcome) leaf.Outcome {
 const (
 	boom       = "boom"
 	settleBoom = "settle boom"
+	hookBoom   = "hook boom"
 )
 
 // then is how a step ends, where it is not with its error.
@@ -178,6 +183,7 @@ type scenario struct {
 	leavesAt time.Duration // the caller goes away at this instant; 0 = not
 	guard    map[layer][]step
 	looks    map[layer][]error // what Peek says after run 1, 2, …
+	opensAt  time.Duration     // from then on the breaker's Peek says errOpen; 0 = never
 	fn       []step            // the last one repeats; none = success
 	broke    bool              // the retry budget is empty
 	refuses  bool              // a guard refuses: OnRejected and the opt-ins matter
@@ -201,7 +207,10 @@ func (s *scenario) ask(l layer, n int) step {
 	return step{}
 }
 
-func (s *scenario) peek(l layer, runs int) error {
+func (s *scenario) peek(l layer, runs int, now time.Duration) error {
+	if l == breaking && s.opensAt > 0 && now >= s.opensAt {
+		return errOpen
+	}
 	if looks := s.looks[l]; runs >= 1 && runs <= len(looks) {
 		return looks[runs-1]
 	}
@@ -214,7 +223,7 @@ func (s *scenario) learn() {
 			s.known = append(s.known, err)
 		}
 	}
-	for _, err := range []error{errLeft, errDue, errMapped, errVeto} {
+	for _, err := range []error{errLeft, errDue, errMapped, errVeto, errOpen, pipeline.ErrPanicked} {
 		add(err)
 	}
 	for _, l := range guards {

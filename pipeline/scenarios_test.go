@@ -36,7 +36,10 @@ func scenarios() []*scenario {
 
 func failure(name string) step { return step{takes: work, err: newNamed(name)} }
 func works() step              { return step{takes: work} }
-func script(s ...step) []step  { return s }
+func refusing(g layer, name string, wait time.Duration) step {
+	return step{err: &refusal{name: name, wait: wait, most: g == bulk}}
+}
+func script(s ...step) []step { return s }
 
 // guardScenarios are what can happen at one guard when it is asked for the nth time.
 func guardScenarios(g layer, n int) []scenario {
@@ -58,15 +61,15 @@ func guardScenarios(g layer, n int) []scenario {
 	limited := func(s *scenario) { s.needs |= total }
 
 	for _, wait := range []time.Duration{0, soon, 200 * time.Millisecond, ever} {
-		add(fmt.Sprintf("refuses, wait %v", wait), step{err: &refusal{name: fmt.Sprintf("refusal by %v", g), wait: wait}}, nil)
+		add(fmt.Sprintf("refuses, wait %v", wait), refusing(g, "refusal", wait), nil)
 	}
-	add("refuses with a wait behind the deadline", step{err: &refusal{name: "refusal", wait: 550 * time.Millisecond}}, hurried)
+	add("refuses with a wait behind the deadline", refusing(g, "refusal", 550*time.Millisecond), hurried)
 	add("refuses after a wait", step{takes: 30 * time.Millisecond, heeds: true, err: &refusal{name: "late refusal"}}, nil)
 	add("the store fails", step{err: errStore}, nil)
 	add("waits and admits", step{takes: 300 * time.Millisecond, heeds: true}, nil)
 	add("the caller leaves while it waits", step{takes: ever, heeds: true, leavesIn: soon}, nil)
 	add("the caller leaves as it admits", step{takes: soon, leaves: true}, nil)
-	add("the caller leaves as it refuses", step{leaves: true, err: &refusal{name: "refusal"}}, nil)
+	add("the caller leaves as it refuses", step{leaves: true, err: refusing(g, "refusal", soon).err}, nil)
 	add("the caller expires while it waits", step{takes: ever, heeds: true}, hurried)
 	add("the caller expires as it admits", step{takes: 700 * time.Millisecond}, hurried)
 	add("the total timeout fires while it waits", step{takes: ever, heeds: true}, limited)
@@ -109,6 +112,9 @@ func callbackScenarios() []scenario {
 		{name: "nested refusal without a wait", fn: script(step{takes: work, err: terse})},
 		{name: "fails, then nested refusal", fn: script(failure("first"), step{err: nested})},
 		{name: "nested retry error", fn: script(step{takes: work, err: loop})},
+		{name: "nested refusal as the caller leaves", fn: script(step{takes: work, leaves: true, err: nested})},
+		{name: "nested retry error as the caller leaves", fn: script(step{takes: work, leaves: true, err: loop})},
+		{name: "permanent as the caller leaves", fn: script(step{takes: work, leaves: true, err: permanent})},
 		{name: "fails, then nested retry error", fn: script(failure("first"), step{err: loop})},
 	}
 }
@@ -163,6 +169,8 @@ func hintScenarios() []scenario {
 		{name: "fails, then a wait too long", fn: script(failure("first"), ask(ever, ignored))},
 		{name: "a wait behind the deadline", deadline: due, fn: script(ask(550*time.Millisecond, ignored))},
 		{name: "a wait that ends at the deadline", deadline: due, fn: script(ask(due-work, ignored))},
+		{name: "a limit fires during each run, 429", fn: script(step{takes: ever, heeds: true, err: &asked{name: "slow 429", wait: soon, judge: ignored}})},
+		{name: "the caller leaves during fn, 429", fn: script(step{takes: ever, heeds: true, leavesIn: soon, err: &asked{name: "slow 429", wait: soon, judge: ignored}})},
 		{name: "404, a success for guards", fn: script(ask(0, success), works())},
 		{name: "the caller leaves during the asked wait", leavesAt: 200 * time.Millisecond, fn: script(ask(300*time.Millisecond, nil))},
 	}
@@ -195,7 +203,7 @@ func optInScenarios() []scenario {
 	var all []scenario
 	for _, g := range []layer{limiting, bulk} {
 		no := func(n int, wait time.Duration) step {
-			return step{err: &refusal{name: fmt.Sprintf("refusal %d by %v", n, g), wait: wait}}
+			return refusing(g, fmt.Sprintf("refusal %d", n), wait)
 		}
 		add := func(name string, guard []step, s scenario) {
 			s.name = fmt.Sprintf("%v: %s", g, name)
@@ -204,6 +212,8 @@ func optInScenarios() []scenario {
 		}
 		add("refuses twice", script(no(1, 0), no(2, 0)), scenario{})
 		add("refuses three times", script(no(1, 0), no(2, 0), no(3, 0), no(4, 0)), scenario{})
+		add("refuses with a wait between two runs", script(step{}, no(1, 200*time.Millisecond)), scenario{fn: script(failure("first"), works())})
+		add("refuses with a wait too long between two runs", script(step{}, no(1, ever)), scenario{fn: script(failure("first"), works())})
 		add("refuses, then fn fails", script(no(1, 0)), scenario{fn: script(failure("first"), failure("second"), works())})
 		add("refuses between two runs", script(step{}, no(1, 0)), scenario{fn: script(failure("first"), works())})
 		add("refuses twice after a run", script(step{}, no(1, 0), no(2, 0)), scenario{fn: script(failure("first"), works())})
@@ -211,7 +221,18 @@ func optInScenarios() []scenario {
 		add("refuses, the caller leaves during the backoff", script(no(1, 0)), scenario{leavesAt: 60 * time.Millisecond})
 		add("refuses, the retry budget is empty", script(no(1, 0)), scenario{broke: true})
 	}
-	return all
+	for _, g := range []layer{limiting, bulk} {
+		all = append(all, scenario{
+			name: fmt.Sprintf("%v refuses, the breaker has opened", g), needs: g | breaking | retrying, refuses: true, opensAt: soon,
+			guard: map[layer][]step{g: script(step{}, refusing(g, "refusal", 0))}, fn: script(failure("first"), works()),
+		})
+	}
+	return append(all, scenario{
+		name: "rate limit and bulkhead refuse, one after the other", needs: limiting | bulk | retrying, refuses: true,
+		guard: map[layer][]step{
+			limiting: script(refusing(limiting, "limited", 200*time.Millisecond)), bulk: script(refusing(bulk, "full", 300*time.Millisecond)),
+		},
+	})
 }
 
 // unwindScenarios are about panics and runtime.Goexit in fn, and in a guard's Settle.
@@ -228,6 +249,9 @@ func unwindScenarios() []scenario {
 			scenario{name: fmt.Sprintf("fn panics, and %v's Settle", g), needs: g, fn: script(step{then: panics}), settlePanics: []layer{g}},
 			scenario{name: fmt.Sprintf("fn exits, %v's Settle panics", g), needs: g, fn: script(step{then: exits}), settlePanics: []layer{g}},
 			scenario{name: fmt.Sprintf("%v's Settle panics", g), needs: g, settlePanics: []layer{g}},
+			scenario{name: fmt.Sprintf("%v's Settle panics after a failure", g), needs: g, fn: script(failure("first")), settlePanics: []layer{g}},
+			scenario{name: fmt.Sprintf("%v's Settle panics as the bulkhead refuses", g), needs: g | bulk, refuses: true, settlePanics: []layer{g},
+				guard: map[layer][]step{bulk: script(refusing(bulk, "refusal", 0))}},
 		)
 	}
 	return all

@@ -25,6 +25,7 @@ type entry struct {
 	word  string // verdict, reason
 	took  time.Duration
 	given time.Duration
+	until time.Duration // the deadline of the context that was handed over
 	delay time.Duration
 	wait  time.Duration
 }
@@ -37,7 +38,7 @@ func (e entry) String() string {
 		show  bool
 	}{
 		{"", e.layer, e.layer != ""}, {"#", e.n, e.n != 0}, {"", e.word, e.word != ""}, {"err=", e.err, e.err != ""},
-		{"took=", e.took, e.took != 0}, {"given=", e.given, e.given != 0}, {"delay=", e.delay, e.delay != 0},
+		{"took=", e.took, e.took != 0}, {"given=", e.given, e.given != 0}, {"until=", e.until, e.until != 0}, {"delay=", e.delay, e.delay != 0},
 		{"wait=", e.wait, e.wait != 0},
 	} {
 		if f.show {
@@ -49,18 +50,22 @@ func (e entry) String() string {
 
 // world is one run of one scenario: the caller, the spies, and what they saw.
 type world struct {
-	sc     *scenario
-	timed  bool // Took is defined: a guard asked for it, or the call has a deadline
-	ctx    context.Context
-	leave  func() // the caller goes away
-	timers []*time.Timer
-	began  time.Time
+	sc           *scenario
+	timed        bool // Took is defined: a guard asked for it, or the call has a deadline
+	limited      bool // each run has a context of its own
+	hookPanicsAt int  // Observe and OnRejected panic when they are called for the nth time; 0 = never
+	ctx          context.Context
+	leave        func() // the caller goes away
+	timers       []*time.Timer
+	began        time.Time
 
 	mu     sync.Mutex
 	trace  []entry
 	asked  map[layer]int
 	peeked map[layer]int
 	runs   int
+	hooked int             // calls of Observe and OnRejected
+	last   context.Context // of the last run
 	tokens uint64
 	held   map[uint64]layer
 	wrong  []string // broken promises that have no place in the trace
@@ -72,7 +77,8 @@ type callerKey struct{}
 func newWorld(sc *scenario, p plan) *world {
 	w := &world{
 		sc: sc, timed: p.has(breaking) || p.has(total) || sc.deadline > 0,
-		asked: map[layer]int{}, peeked: map[layer]int{}, held: map[uint64]layer{},
+		limited: p.has(attempt),
+		asked:   map[layer]int{}, peeked: map[layer]int{}, held: map[uint64]layer{},
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), callerKey{}, w))
 	w.leave = func() { cancel(errLeft) }
@@ -145,6 +151,15 @@ func (w *world) pass(ctx context.Context, s step) bool {
 	return true
 }
 
+// until is ctx's deadline since the call began; 0 = none. It arms nothing.
+func (w *world) until(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return deadline.Sub(w.began)
+}
+
 // over is the error that matches how ctx ended.
 func over(ctx context.Context) error {
 	return fmt.Errorf("spy: %w (%w)", ctx.Err(), context.Cause(ctx))
@@ -157,17 +172,17 @@ func (w *world) fn(ctx context.Context) (int, error) {
 	run := w.runs
 	w.mu.Unlock()
 	s := w.sc.run(run)
-	e := entry{what: "run", n: run}
-	if deadline, ok := ctx.Deadline(); ok {
-		e.given = deadline.Sub(w.began)
-	}
 	if ctx.Value(callerKey{}) != w {
 		w.complain("run %d: ctx does not derive from the caller's", run)
 	}
 	if err := ctx.Err(); err != nil {
 		w.complain("run %d: began with a ctx that is done: %v", run, err)
 	}
-	w.add(e)
+	if w.limited && w.last != nil && w.last.Err() == nil {
+		w.complain("run %d: the last run's ctx is still alive", run)
+	}
+	w.last = ctx
+	w.add(entry{what: "run", n: run, until: w.until(ctx)})
 	if !w.pass(ctx, s) && s.says {
 		return 1, ctx.Err()
 	}
@@ -203,6 +218,15 @@ func (w *world) observe(_ context.Context, e pipeline.Event) {
 		w.complain("an event of kind %v", e.Kind)
 	}
 	w.add(line)
+	w.hook()
+}
+
+// hook panics where the test wants it.
+func (w *world) hook() {
+	w.hooked++
+	if w.hooked == w.hookPanicsAt {
+		panic(hookBoom)
+	}
 }
 
 // mapper is Builder.OnRejected's function.
@@ -212,6 +236,7 @@ func (w *world) mapper(m mapping) func(context.Context, error) error {
 			w.complain("OnRejected: ctx is not the caller's own")
 		}
 		w.add(entry{what: "on_rejected", err: w.sc.tell(err)})
+		w.hook()
 		return m.answer()
 	}
 }
@@ -234,7 +259,7 @@ func (s *spy) Acquire(ctx context.Context) (leaf.Permit, error) {
 	ask := s.w.asked[s.layer]
 	s.w.mu.Unlock()
 	st := s.w.sc.ask(s.layer, ask)
-	s.w.add(entry{what: "acquire", layer: s.String(), n: ask})
+	s.w.add(entry{what: "acquire", layer: s.String(), n: ask, until: s.w.until(ctx)})
 	if !s.w.pass(ctx, st) {
 		s.w.add(entry{what: "left", layer: s.String(), n: ask})
 		return leaf.Permit{}, over(ctx)
@@ -288,7 +313,7 @@ func (s *peekSpy) Peek(context.Context) error {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	s.w.peeked[s.layer]++
-	return s.w.sc.peek(s.layer, s.w.runs)
+	return s.w.sc.peek(s.layer, s.w.runs, time.Since(s.w.began))
 }
 
 // coolSpy stands for the cooldown.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var ops = flag.Int("ops", 200_000, "operations of the random model test")
+var ops = flag.Int("ops", 100_000, "operations of the random model test")
 
 func TestWordTakesOnlyWhatIsFreeAndUnclaimed(t *testing.T) {
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ const never time.Duration = -1
 // Error names the limiter and the wait.
 func (e *LimitedError) Error() string {
 	if e.Wait < 0 {
-		return fmt.Sprintf("ratelimit %q: used up, never refilled", e.Name)
+		return fmt.Sprintf("ratelimit %q: not enough tokens left, never refilled", e.Name)
 	}
 	return fmt.Sprintf("ratelimit %q: limited, enough tokens in %v", e.Name, e.Wait)
 }

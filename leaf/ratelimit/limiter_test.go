@@ -31,7 +31,7 @@ func TestRefusalSaysHowLong(t *testing.T) {
 	wait, ok := limited.RetryAfter()
 	require.True(t, ok)
 	require.Equal(t, 750*time.Millisecond, wait)
-	require.EqualError(t, MustNewQuota("q", 1).drained(), `ratelimit "q": used up, never refilled`)
+	require.EqualError(t, MustNewQuota("q", 1).drained(), `ratelimit "q": not enough tokens left, never refilled`)
 }
 
 // drained is the refusal of a quota of one.

@@ -1,0 +1,6 @@
+//go:build !race
+
+package pipeline_test
+
+// everyNth: each subset sees all scenarios.
+const everyNth = 1
