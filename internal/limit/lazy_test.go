@@ -295,6 +295,23 @@ func TestCauseIsMadeOnce(t *testing.T) {
 	})
 }
 
+// End may come while another goroutine arms, and does not wait for it: what that made is released.
+func TestEndWhileArming(t *testing.T) {
+	eachClock(t, func(t *testing.T, b *testbed) {
+		var c *Ctx
+		c = New(context.Background(), b.clk, b.after(time.Second), "test", time.Second, func(string, time.Duration) error {
+			c.End() // as the other goroutine: arming is under way
+			return errGone
+		})
+		require.True(t, closed(c))
+		require.Equal(t, context.Canceled, c.Err())
+		if b.fake != nil {
+			require.EqualValues(t, 1, b.fake.made.Load())
+			require.Zero(t, b.fake.pending.Load())
+		}
+	})
+}
+
 func TestString(t *testing.T) {
 	c := New(context.Background(), clock.Of(nil), 0, "billing", 2*time.Second, newTestCause)
 	require.Equal(t, `context.Background.WithLimit("billing", 2s)`, c.String())

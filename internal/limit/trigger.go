@@ -50,7 +50,6 @@ func triggered(parent context.Context, clk clock.Clock, left time.Duration, caus
 	record, end := context.WithCancelCause(parent)
 	t := &trigger{Context: record, cause: cause}
 	ctx, cancel := context.WithCancel(t)
-	t.pull()
 	unwatch := context.AfterFunc(record, t.pull)
 	stop := clk.AfterFunc(left, func() {
 		end(cause)
