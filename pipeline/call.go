@@ -119,8 +119,8 @@ func newTimeoutCause(name string, limit time.Duration) error {
 	return &timeout.Error{Name: name, Limit: limit}
 }
 
-// enter starts the attempt's clock and gives the context that fn gets: the caller's with min(total, attempt), not a
-// second layer.
+// enter starts the attempt's clock and gives the context that fn gets: the caller's with the attempt's limit or, where the
+// total timeout comes no later, one that the total's own timer ends: never two timers for one instant.
 func (c *call) enter() context.Context {
 	if c.looping {
 		c.loop.Sent()
@@ -143,13 +143,11 @@ func (c *call) limited() context.Context {
 	}
 	cfg := c.plan.attempt.Config()
 	at := clock.Add(c.entered, cfg.Limit)
-	if c.total != nil && c.total.At() <= at { // equal instants belong to the outer one
-		at = c.total.At()
-		cfg = c.plan.total.Config()
-	} else {
-		c.owner = kindAttemptTimeout
+	parent := c.ctx
+	if c.total == nil || at < c.total.At() { // equal instants belong to the outer one
+		c.owner, parent = kindAttemptTimeout, c.caller
 	}
-	c.limit = limit.New(c.caller, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
+	c.limit = limit.New(parent, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
 	return c.limit
 }
 
@@ -208,15 +206,18 @@ func (c *call) returned(err error) error {
 func (c *call) verdict(end int64) leaf.Verdict {
 	var by error
 	if c.limit != nil {
-		fired, parent := c.limit.Ended(end)
-		if fired && c.owner == kindAttemptTimeout {
+		record := c.limit
+		if c.owner == kindTimeout {
+			record = c.total
+		}
+		var fired bool
+		if fired, by = record.Ended(end); fired {
+			c.cut = c.owner == kindTimeout
+			if c.cut {
+				return leaf.CallerExpired
+			}
 			return leaf.TimedOut
 		}
-		if fired {
-			c.cut = true
-			return leaf.CallerExpired
-		}
-		by = parent
 	} else {
 		by = c.caller.Err()
 		if by == nil && end >= c.deadline && c.timed {

@@ -128,7 +128,7 @@ func (b *Bulkhead) full(waited time.Duration) error {
 }
 
 // Settle frees the slot, whatever the outcome, and hands it to the first in the queue. Called by the permit alone.
-func (b *Bulkhead) Settle(context.Context, uint64, leaf.Outcome) error {
+func (b *Bulkhead) Settle(ctx context.Context, token uint64, o leaf.Outcome) error {
 	b.queue.give()
 	return nil
 }

@@ -50,7 +50,7 @@ func MustNew(cfg Config) *Cooldown {
 // An invalid cfg is an error and changes nothing.
 func (c *Cooldown) Update(cfg Config) error {
 	cfg, err := cfg.filled()
-	if err == nil && !clock.Same(cfg.Clock, c.Clock()) {
+	if err == nil && !clock.Same(cfg.Clock, c.Config().Clock) {
 		err = errors.New("cooldown: Clock may not change")
 	}
 	if err != nil {
@@ -67,8 +67,8 @@ func (c *Cooldown) Update(cfg Config) error {
 // Config is what is in force, defaults filled in.
 func (c *Cooldown) Config() Config { return *c.state.Load().cfg }
 
-// Clock is Config's (nil = real time).
-func (c *Cooldown) Clock() clockwork.Clock { return c.state.Load().cfg.Clock }
+// Clock is Config's (nil = real time); used is true: every hint needs it.
+func (c *Cooldown) Clock() (clock clockwork.Clock, used bool) { return c.state.Load().cfg.Clock, true }
 
 // Acquire refuses with an [*Error] before the instant and admits from it on. It never waits; its permit is the zero one.
 // For a ctx that is done, the error is ctx's own.
@@ -93,7 +93,7 @@ func (c *Cooldown) Acquire(ctx context.Context) (leaf.Permit, error) {
 func (c *Cooldown) TryAcquire(ctx context.Context) (leaf.Permit, error) { return c.Acquire(ctx) }
 
 // Peek is the refusal that Acquire would give now, or nil. It looks at the instant alone, not at ctx.
-func (c *Cooldown) Peek(context.Context) error {
+func (c *Cooldown) Peek(ctx context.Context) error {
 	s := c.state.Load()
 	if wait := c.left(s); wait > 0 {
 		return &Error{Name: s.cfg.Name, Wait: wait}
@@ -102,7 +102,7 @@ func (c *Cooldown) Peek(context.Context) error {
 }
 
 // Hint moves the instant to now+wait, capped at now+Max; only ever later. wait <= 0 changes nothing.
-func (c *Cooldown) Hint(_ context.Context, wait time.Duration) {
+func (c *Cooldown) Hint(ctx context.Context, wait time.Duration) {
 	if wait <= 0 {
 		return
 	}

@@ -135,7 +135,9 @@ func TestConfigErrorsNameEveryFieldAndValue(t *testing.T) {
 	require.Equal(t, "keep", keep.Config().Name)
 	require.Equal(t, time.Second, keep.Wait(), "an invalid cfg changes nothing")
 	require.Equal(t, time.Minute, MustNew(Config{}).Config().Max, "the default is filled in")
-	require.Nil(t, MustNew(Config{}).Clock())
+	clock, used := MustNew(Config{}).Clock()
+	require.Nil(t, clock)
+	require.True(t, used)
 }
 
 func TestUpdateKeepsTheInstantAtMostTheNewMaxAhead(t *testing.T) {
@@ -146,7 +148,9 @@ func TestUpdateKeepsTheInstantAtMostTheNewMaxAhead(t *testing.T) {
 	require.NoError(t, g.Update(Config{Name: "new", Max: 20 * time.Second, Clock: c}))
 	_, err := g.Acquire(bg)
 	require.Equal(t, Error{"new", 20 * time.Second}, refusal(t, err))
-	require.Same(t, c, g.Clock())
+	clock, used := g.Clock()
+	require.Same(t, c, clock)
+	require.True(t, used)
 	c.Advance(20 * time.Second)
 	require.NoError(t, g.Update(Config{Max: time.Hour, Clock: c}))
 	require.Zero(t, g.Wait())

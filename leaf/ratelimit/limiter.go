@@ -99,7 +99,7 @@ func (l *Limiter) TryAcquire(ctx context.Context) (leaf.Permit, error) {
 
 // Settle refunds the token of a call that did not run (leaf.NotRun), never above Burst; any other outcome changes nothing.
 // Called by the permit alone.
-func (l *Limiter) Settle(_ context.Context, _ uint64, o leaf.Outcome) error {
+func (l *Limiter) Settle(ctx context.Context, token uint64, o leaf.Outcome) error {
 	if o.Verdict != leaf.NotRun {
 		return nil
 	}
