@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/pipeline"
 )
 
+// go test -run TestEverySubset -scenario 'the caller leaves' ./pipeline
 var onlyScenario = flag.String("scenario", "", "the matrix: only scenarios whose name contains this")
 
 // driver is a way to make the call.
@@ -58,10 +60,13 @@ func TestEverySubsetAgainstTheModel(t *testing.T) {
 		}
 	})
 	found.report(t)
+	t.Logf("%d calls", found.calls.Load())
 }
 
 // differences keeps, for each scenario and driver, the smallest pipeline in which engine and model differ.
 type differences struct {
+	calls atomic.Int64
+
 	mu    sync.Mutex
 	shown map[string]string
 	size  map[string]int
@@ -169,6 +174,7 @@ func compare(t *testing.T, sc *scenario, p plan, found *differences) {
 		if d == detached && m.late {
 			continue // a detached call does not wait for it
 		}
+		found.calls.Add(1)
 		synctest.Test(t, func(t *testing.T) {
 			got, want := play(sc, p, d, 0), m.lines(d)
 			if !slices.Equal(got.trace, want) || len(got.wrong) != 0 {

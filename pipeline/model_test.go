@@ -15,6 +15,12 @@ import (
 
 // model is the rules of DESIGN.md, sections 1, 3 and 4, for one call: written as plainly as possible, with instants in
 // place of contexts, timers and goroutines. It knows the scenario in advance, so that "who ended this" is a comparison.
+//
+// Where DESIGN.md is silent it follows the engine, so that a change is seen: a cooldown that refuses without a wait refuses a
+// later attempt too; a refusal that came out of fn is no hint; while fn has never run, an opted-in retry takes no token; the
+// first refusal is no stop of the retry (Reason 0); retry_stopped comes right before call_finished; a cooldown's
+// wait is a rejection for observers only where it was not waited for; Report.Last is nil after a success, and its
+// Disposition goes by who had ended fn, also where fn returned a failure that is never retried.
 type model struct {
 	sc *scenario
 	plan

@@ -56,6 +56,7 @@ type world struct {
 	hookPanicsAt int  // Observe and OnRejected panic when they are called for the nth time; 0 = never
 	ctx          context.Context
 	leave        func() // the caller goes away
+	stop         func() // releases its deadline
 	timers       []*time.Timer
 	began        time.Time
 
@@ -81,12 +82,12 @@ func newWorld(sc *scenario, p plan) *world {
 		asked:   map[layer]int{}, peeked: map[layer]int{}, held: map[uint64]layer{},
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), callerKey{}, w))
-	w.leave = func() { cancel(errLeft) }
+	w.leave, w.stop = func() { cancel(errLeft) }, func() {}
 	if sc.deadline > 0 {
 		deadline := time.Now().Add(sc.deadline)
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadlineCause(ctx, deadline, errDue)
-		w.timers = append(w.timers, time.AfterFunc(time.Hour, stop)) // go vet; the deadline comes first
+		w.stop = stop
 	}
 	w.ctx, w.began = ctx, time.Now()
 	if sc.gone {
@@ -107,6 +108,7 @@ func (w *world) end() {
 		t.Stop()
 	}
 	w.leave()
+	w.stop()
 }
 
 func (w *world) add(e entry) {

@@ -1,0 +1,41 @@
+# The two commands: `make test`, and `go run ./examples/quickstart`.
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: test lint bench fuzz vuln tools
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+BENCH       ?= .
+FUZZTIME    ?= 1m
+
+# Modules of their own, whose dependencies stay out of the root's go.mod. The root comes last.
+NESTED  := $(patsubst %/go.mod,%,$(shell find examples pipeline -name go.mod -not -path '*/testdata/*' 2>/dev/null | sort))
+MODULES := $(NESTED) .
+
+# Allocations are counted without -race, whose own would count too; then everything runs under it.
+test: tools
+	go test -run Alloc ./...
+	for m in $(MODULES); do (cd "$$m" && go test -race ./...); done
+
+lint:
+	bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not gofmt'ed:" $$bad; exit 1; }
+	for m in $(MODULES); do (cd "$$m" && go vet ./... && go run $(STATICCHECK) ./...); done
+
+# make bench BENCH=Breaker
+bench:
+	for m in $(MODULES); do (cd "$$m" && go test -run '^$$' -bench '$(BENCH)' -benchmem ./...); done
+
+# Each fuzz target in turn. make fuzz FUZZTIME=10m
+fuzz:
+	go test -list '^Fuzz' ./... | awk '/^Fuzz/ { target[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, target[i]; n = 0 }' | \
+	while read -r pkg target; do \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime '$(FUZZTIME)' "$$pkg" </dev/null; \
+	done
+
+# For machines that reach the vulnerability database; CI does not.
+vuln:
+	for m in $(MODULES); do (cd "$$m" && go run $(GOVULNCHECK) ./...); done
+
+# What the tests need beside Go: the race detector a C compiler.
+tools:
+	@command -v "$$(go env CC)" >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev; }
