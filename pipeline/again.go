@@ -34,8 +34,7 @@ func (c *call) giveUp() bool {
 	return c.stop(c.endedBy)
 }
 
-// afterFailure: fn ran and failed. Cooldown and breaker are peeked before the backoff is slept, so that a caller who will
-// be refused is told at once.
+// afterFailure: fn ran and failed.
 func (c *call) afterFailure() bool {
 	c.hint()
 	if !c.looping {
@@ -44,11 +43,20 @@ func (c *call) afterFailure() bool {
 	if final := c.loop.Judge(c.ctx, c.failure); final != nil {
 		return c.stop(final)
 	}
+	return c.peekCooldown() && c.peekBreaker()
+}
+
+// peekCooldown and peekBreaker ask before the backoff is slept, so that a caller who will be refused is told at once.
+func (c *call) peekCooldown() bool {
 	if p := c.plan.cooldown; p != nil {
-		if err := p.Peek(c.ctx); err != nil && !c.notBefore(err) {
-			return false
+		if err := p.Peek(c.ctx); err != nil {
+			return c.notBefore(err)
 		}
 	}
+	return true
+}
+
+func (c *call) peekBreaker() bool {
 	if p := c.plan.breaker; p != nil {
 		if err := p.Peek(c.ctx); err != nil {
 			c.noteRefusal(kindBreaker, err)
@@ -62,8 +70,8 @@ func (c *call) afterFailure() bool {
 func (c *call) afterRefusal() bool {
 	by, err := c.pending, c.refusal
 	c.pending, c.refusal = nil, nil
-	if by.kind == kindCooldown && c.runs > 0 {
-		return c.notBefore(err)
+	if by.kind == kindCooldown && c.looping {
+		return c.notBefore(err) && c.peekBreaker()
 	}
 	c.noteRefusal(by.kind, err)
 	if !c.looping {
@@ -73,14 +81,14 @@ func (c *call) afterRefusal() bool {
 	if final := c.loop.Refused(c.ctx, err, by.retried && !store); final != nil {
 		return c.stop(final)
 	}
-	return true
+	return c.peekCooldown() && c.peekBreaker()
 }
 
-// notBefore makes the cooldown's wait the lower bound of the delay; one that does not fit is a deferral. A cooldown that
-// names no wait can only refuse.
+// notBefore makes the cooldown's wait the lower bound of the delay; one that does not fit is a deferral. A call whose fn
+// never ran is refused instead, and a cooldown that names no wait can only refuse.
 func (c *call) notBefore(err error) bool {
 	wait, ok := refusal.RetryAfter(err)
-	if !ok || wait <= 0 {
+	if c.runs == 0 || !ok || wait <= 0 {
 		c.noteRefusal(kindCooldown, err)
 		return c.stop(c.loop.Refused(c.ctx, err, false))
 	}

@@ -40,7 +40,7 @@ type call struct {
 	owner     kind         // whose limit c.limit is: kindAttemptTimeout or kindTimeout
 	outcome   leaf.Outcome // what the guards of the attempt under way are told when it ends
 	found     leaf.Verdict // the last run's, before its error's Judge
-	cut       bool         // the total timeout fired in it
+	cut       bool         // the total timeout was over when it ended
 	failure   error        // fn's last failure, as the retry sees it
 	pending   *layer       // the guard that just refused …
 	refusal   error        // … and what it said
@@ -186,6 +186,9 @@ func (c *call) judge(o leaf.Outcome, end int64) leaf.Outcome {
 	c.found = c.verdict(end)
 	o.Verdict = c.found
 	if c.found == leaf.TimedOut {
+		if c.total != nil { // it may be over as well: the outermost expired limit is the one named
+			c.cut, _ = c.total.Ended(end)
+		}
 		name, limit := c.limit.Limit()
 		c.failure = timedOut(name, limit, c.returned(o.Err))
 	}

@@ -55,7 +55,7 @@ func (c *call) ending(wait bool) ending {
 	switch {
 	case c.runs > 0 && c.found == leaf.CallerCancelled:
 		return callerCancelled
-	case c.runs > 0 && c.found == leaf.CallerExpired && c.cut:
+	case c.runs > 0 && c.cut:
 		return totalExpired
 	case c.runs > 0 && c.found == leaf.CallerExpired:
 		return callerExpired
