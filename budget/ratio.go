@@ -98,9 +98,21 @@ func (r *Ratio) Config() RatioConfig {
 }
 
 // Deposit earns Ratio of a retry.
-func (r *Ratio) Deposit() {
+func (r *Ratio) Deposit() { r.deposit(r.clock.Now()) }
+
+// DepositAt is Deposit for a caller who has read real time just now: the retry loop of a pipeline, which shares the
+// reading with others.
+func (r *Ratio) DepositAt(now clock.Instant) {
+	if !r.clock.Real() {
+		r.Deposit()
+		return
+	}
+	r.deposit(int64(now))
+}
+
+func (r *Ratio) deposit(now int64) {
 	d := r.deposits.Load()
-	d.add(d.slot(r.clock.Now()))
+	d.add(d.slot(now))
 }
 
 // Reserve takes one token, or says false.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
@@ -20,27 +21,38 @@ type admission struct {
 // admit asks the guards in order. A guard that refuses settles the guards before it with NotRun; after the last one the
 // context is checked once more, so that no dead work is started.
 func (c *call) admit(a *admission) bool {
-	c.outcome = leaf.Outcome{Verdict: leaf.NotRun, Given: c.given}
+	c.admitting = true
+	if c.plan.shares {
+		c.reading = clock.Instant(c.plan.clock.Now())
+	}
 	guards := c.plan.guards
 	for i := range guards {
 		var err error
-		if a.permits[i], err = guards[i].guard.Acquire(c.ctx); err != nil {
-			c.outcome.Err = err
-			a.settle(c.caller, c.outcome)
+		if at := guards[i].at; at != nil {
+			a.permits[i], err = at.AcquireAt(c.ctx, c.reading)
+		} else {
+			a.permits[i], err = guards[i].guard.Acquire(c.ctx)
+		}
+		if err != nil {
 			if !c.noteEnded(err) {
 				c.pending, c.refusal = &guards[i], err
 			}
+			a.settle(c.caller, c.notRun(err))
 			return false
 		}
 		a.held = i + 1
 	}
 	if c.ctx.Err() != nil {
 		c.endedBy = ended.Err(c.ctx)
-		c.outcome.Err = c.endedBy
-		a.settle(c.caller, c.outcome)
+		a.settle(c.caller, c.notRun(c.endedBy))
 		return false
 	}
 	return true
+}
+
+// notRun is what guards are told that admitted a call whose fn did not run.
+func (c *call) notRun(why error) leaf.Outcome {
+	return leaf.Outcome{Verdict: leaf.NotRun, Err: why, Given: c.given}
 }
 
 // noteEnded says whether err is the context's own: a wait that ctx ended, and no refusal.

@@ -201,6 +201,10 @@ func (b Builder) compile(clk clock.Clock) *plan {
 		case kindBreaker:
 			p.breaker, _ = l.guard.(leaf.Peeker)
 		}
+		if clk.Real() {
+			l.at, _ = l.guard.(sharer)
+			p.shares = p.shares || l.at != nil
+		}
 		p.guards = append(p.guards, l)
 	}
 	return p

@@ -27,14 +27,16 @@ type call struct {
 	looping bool // loop has begun
 	outer   leaf.Permit
 
-	began, entered int64 // on the plan's clock, where timed
-	deadline       int64 // the caller's; math.MaxInt64 = none
+	began, entered int64         // on the plan's clock, where timed
+	reading        clock.Instant // when the attempt began, where guards share it
+	deadline       int64         // the caller's; math.MaxInt64 = none
 	given          time.Duration
 	took           time.Duration // in fn, all attempts
 	timed          bool
 
-	runs    int // of fn
-	running bool
+	runs      int  // of fn
+	admitting bool // the guards of an attempt are asked
+	running   bool // fn
 	// abandoned: the last run was detached, and given up on.
 	abandoned bool
 	owner     kind         // whose limit c.limit is: kindAttemptTimeout or kindTimeout
@@ -122,11 +124,14 @@ func newTimeoutCause(name string, limit time.Duration) error {
 // enter starts the attempt's clock and gives the context that fn gets: the caller's with the attempt's limit or, where the
 // total timeout comes no later, one that the total's own timer ends: never two timers for one instant.
 func (c *call) enter() context.Context {
-	if c.looping {
+	switch {
+	case c.looping && c.plan.shares:
+		c.loop.SentAt(c.reading)
+	case c.looping:
 		c.loop.Sent()
 	}
 	c.runs++
-	c.refused, c.abandoned = false, false
+	c.admitting, c.refused, c.abandoned = false, false, false
 	if !c.timed {
 		c.running = true
 		return c.ctx
@@ -153,6 +158,20 @@ func (c *call) limited() context.Context {
 
 // leave settles the attempt, outermost guard last, and says whether it succeeded.
 func (c *call) leave(a *admission, err error) bool {
+	if err != nil || c.timed || c.runs > 1 {
+		c.conclude(err)
+	}
+	c.running = false
+	c.endLimit()
+	a.settle(c.caller, c.outcome)
+	if c.timed {
+		c.left(err, c.outcome.Took)
+	}
+	return err == nil
+}
+
+// conclude makes the attempt's outcome; that of a first run which succeeded and was not timed is the zero Outcome.
+func (c *call) conclude(err error) {
 	o := leaf.Outcome{Err: err, Given: c.given}
 	var end int64
 	if c.timed {
@@ -164,13 +183,7 @@ func (c *call) leave(a *admission, err error) bool {
 	if err != nil {
 		o = c.judge(o, end)
 	}
-	c.outcome, c.running = o, false
-	c.endLimit()
-	a.settle(c.caller, o)
-	if c.timed {
-		c.left(err, o.Took)
-	}
-	return err == nil
+	c.outcome = o
 }
 
 // endLimit ends the attempt's own context; the total's lives on.

@@ -175,8 +175,15 @@ func (c *call) unwind(a *admission) {
 		return
 	}
 	inside := c.running
-	if inside {
+	switch {
+	case inside:
 		c.panicked()
+	case c.admitting:
+		why := c.endedBy
+		if c.pending != nil {
+			why = c.refusal
+		}
+		c.outcome = c.notRun(why)
 	}
 	for a.held > 0 {
 		quietly(func() { a.settle(c.caller, c.outcome) })

@@ -49,6 +49,7 @@ type plan struct {
 	breaker  leaf.Peeker // … so that the caller is told at once
 	hinter   leaf.Hinter // the cooldown, which hears what the other side asked for
 	timed    []leaf.Timed
+	shares   bool // each attempt begins with a reading of real time, for those who share it
 
 	fallbackTimeout time.Duration
 	onRejected      func(ctx context.Context, err error) error
@@ -58,8 +59,14 @@ type plan struct {
 // layer is one guard of a plan.
 type layer struct {
 	guard   leaf.Guard
+	at      sharer // guard, where it goes by a reading of the attempt's; nil = it does not
 	kind    kind
 	retried bool // its refusals are retried, by opt-in
+}
+
+// sharer is a guard that goes by a reading of real time that the engine has just made.
+type sharer interface {
+	AcquireAt(ctx context.Context, now clock.Instant) (leaf.Permit, error)
 }
 
 // bare is what the zero Pipeline runs: a plain call.

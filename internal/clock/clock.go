@@ -19,10 +19,19 @@ import (
 // epoch is when the process began to count. All real-time readings share it, so that they can be compared.
 var epoch = time.Now()
 
+// Instant is a reading of real time that its maker hands on, so that those who ask the clock at the same moment of a call
+// share one reading: readings are most of what a call costs. Only this module can name it.
+type Instant int64
+
 // Clock is a source of time; the zero Clock is real time. It is a value, safe for concurrent use.
 type Clock struct {
-	fake  clockwork.Clock // nil = real time
-	epoch time.Time       // of fake
+	fake *fake // nil = real time. One word: a Clock is copied wherever time is read
+}
+
+// fake is an injected clock, and when it began to count.
+type fake struct {
+	clockwork.Clock
+	epoch time.Time
 }
 
 // Of wraps c; nil, and clockwork's own real clock, are real time.
@@ -30,7 +39,7 @@ func Of(c clockwork.Clock) Clock {
 	if IsReal(c) {
 		return Clock{}
 	}
-	return Clock{fake: c, epoch: c.Now()}
+	return Clock{&fake{Clock: c, epoch: c.Now()}}
 }
 
 var realType = reflect.TypeOf(clockwork.NewRealClock())
@@ -54,7 +63,7 @@ func (c Clock) Now() int64 {
 	if c.fake == nil {
 		return int64(time.Since(epoch))
 	}
-	return int64(c.fake.Since(c.epoch))
+	return int64(c.fake.Since(c.fake.epoch))
 }
 
 // Time is the instant as a time.Time, for events and for comparing with a context's deadline.
@@ -69,7 +78,7 @@ func (c Clock) Time() time.Time {
 // clock read; one without is placed by the wall clock's present distance to it.
 func (c Clock) At(t time.Time) int64 {
 	if c.fake != nil {
-		return int64(t.Sub(c.epoch))
+		return int64(t.Sub(c.fake.epoch))
 	}
 	if t != t.Round(0) { // Round(0) strips a monotonic reading
 		return int64(t.Sub(epoch))
@@ -80,7 +89,7 @@ func (c Clock) At(t time.Time) int64 {
 // TimeOf is At's inverse, never later than the instant that it stands for.
 func (c Clock) TimeOf(at int64) time.Time {
 	if c.fake != nil {
-		return c.epoch.Add(time.Duration(at))
+		return c.fake.epoch.Add(time.Duration(at))
 	}
 	now := time.Now() // read first: what passes between the two readings makes the result earlier, not later
 	return now.Add(time.Duration(add(at, -c.Now())))

@@ -25,6 +25,8 @@ func (p *policy) judge(o leaf.Outcome) result {
 		lasted = slow
 	}
 	switch {
+	case o.Verdict == leaf.Returned && o.Err == nil && p.IsFailure == nil: // most calls, so first
+		return succeeded | lasted
 	case o.Verdict == leaf.NotRun, o.Verdict == leaf.Ignored, refusal.Is(o.Err):
 		return neutral
 	case o.Verdict == leaf.CallerCancelled:

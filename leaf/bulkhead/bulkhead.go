@@ -88,8 +88,8 @@ func (b *Bulkhead) Clock() (clock clockwork.Clock, used bool) {
 // When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same instant, it is
 // ctx that ends the wait.
 func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) {
-	if err := ended.Err(ctx); err != nil {
-		return leaf.Permit{}, err
+	if ctx.Err() != nil {
+		return leaf.Permit{}, ended.Err(ctx)
 	}
 	if b.queue.take() {
 		return leaf.NewPermit(b, 0), nil

@@ -88,7 +88,10 @@ func (l *Limiter) most(ctx context.Context) time.Duration {
 // renewed first.
 func (l *Limiter) pass(n int64) (b *bucket, wait time.Duration) {
 	b = l.bucket.Load()
-	now := b.read(l.clock)
+	return l.passAt(b, b.read(l.clock), n)
+}
+
+func (l *Limiter) passAt(b *bucket, now instant, n int64) (_ *bucket, wait time.Duration) {
 	if now.place != inside || n > int64(b.cfg.Burst) {
 		return nil, 0
 	}

@@ -86,6 +86,17 @@ func (l *Limiter) Acquire(ctx context.Context) (leaf.Permit, error) {
 	return leaf.NewPermit(l, 0), nil
 }
 
+// AcquireAt is Acquire for a caller who has read real time just now: the pipeline, which shares the reading with others. It
+// decides what needs no second look; everything else is Acquire's.
+func (l *Limiter) AcquireAt(ctx context.Context, now clock.Instant) (leaf.Permit, error) {
+	if b := l.bucket.Load(); l.clock.Real() && !b.quota() && ctx.Err() == nil {
+		if took, wait := l.passAt(b, b.at(int64(now)), 1); took != nil && wait == 0 {
+			return leaf.NewPermit(l, 0), nil
+		}
+	}
+	return l.Acquire(ctx)
+}
+
 // TryAcquire takes 1 token that is there, or refuses; it overtakes nobody who waits.
 func (l *Limiter) TryAcquire(ctx context.Context) (leaf.Permit, error) {
 	if err := ended.Err(ctx); err != nil {

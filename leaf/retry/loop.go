@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 )
@@ -48,8 +49,8 @@ type Loop struct {
 // declared safety (an [*Error] with reason UnsafeReplay and 0 attempts), or ctx is done (ctx's own error, matching its Cause).
 func (r *Retry) Begin(ctx context.Context, s Safety) (Loop, error) {
 	p := r.plan.Load()
-	if err := ended.Err(ctx); err != nil {
-		return Loop{}, err
+	if ctx.Err() != nil {
+		return Loop{}, ended.Err(ctx)
 	}
 	if p.MaxAttempts == Unlimited && p.MaxElapsed == 0 {
 		if _, ok := ctx.Deadline(); !ok {
@@ -68,13 +69,28 @@ func (r *Retry) Begin(ctx context.Context, s Safety) (Loop, error) {
 
 // Sent: fn is about to run. The first deposits into the budget, a later one commits its reservation.
 func (l *Loop) Sent() {
-	l.runs++
-	l.tries++
-	if l.runs == 1 {
-		if b := l.plan.Budget; b != nil {
-			b.Deposit()
+	if l.runs == 0 && l.plan.Budget != nil {
+		l.plan.Budget.Deposit()
+	}
+	l.sent()
+}
+
+// SentAt is Sent for a caller who has read real time just now, when the attempt began: the pipeline, which shares the
+// reading with others.
+func (l *Loop) SentAt(now clock.Instant) {
+	if l.runs == 0 && l.plan.Budget != nil {
+		if b, ok := l.plan.Budget.(*budget.Ratio); ok {
+			b.DepositAt(now)
+		} else {
+			l.plan.Budget.Deposit()
 		}
 	}
+	l.sent()
+}
+
+func (l *Loop) sent() {
+	l.runs++
+	l.tries++
 	if h := l.held; h != nil {
 		l.held = nil
 		h.Commit()

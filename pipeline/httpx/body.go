@@ -1,0 +1,55 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/fairlead/fairlead/internal/ended"
+)
+
+// body is a response's body that holds its attempt's context until EOF or Close.
+type body struct {
+	rc      io.ReadCloser
+	ctx     context.Context
+	release func() // any number of times
+	closed  atomic.Bool
+}
+
+// newBody stays an io.Writer where rc is one: the body of a 101 is the connection.
+func newBody(rc io.ReadCloser, ctx context.Context, release func()) io.ReadCloser {
+	b := &body{rc: rc, ctx: ctx, release: release}
+	if w, ok := rc.(io.Writer); ok {
+		return &duplex{body: b, Writer: w}
+	}
+	return b
+}
+
+type duplex struct {
+	*body
+	io.Writer
+}
+
+// Read tells whose time was over, where that is what ended the body.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.rc.Read(p)
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		b.release()
+	case !b.closed.Load():
+		if by := b.ctx.Err(); by != nil && !errors.Is(err, by) {
+			err = fmt.Errorf("%w: %w", ended.Err(b.ctx), err)
+		}
+	}
+	return n, err
+}
+
+// Close releases the context last: what is unread may need it to end in order.
+func (b *body) Close() error {
+	defer b.release()
+	b.closed.Store(true)
+	return b.rc.Close()
+}

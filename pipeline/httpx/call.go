@@ -1,0 +1,209 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/limit"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
+	"github.com/fairlead/fairlead/pipeline"
+)
+
+// errNoResponse is what http.Client would say too.
+var errNoResponse = errors.New("httpx: the base RoundTripper returned neither a response nor an error")
+
+// call is one RoundTrip. It lives on the caller's stack.
+type call struct {
+	*transport
+	req    *http.Request
+	ctx    context.Context // the caller's
+	host   *host           // nil = no PerHost
+	repeat bool            // it may be sent again
+
+	runs    int
+	given   bool           // the caller's body is the base's to close
+	sending io.Closer      // the body that base has while it runs
+	parked  *parked        // the last run's response, where its status is a failure
+	got     *http.Response // the last run's, where it is a success
+	raw     error          // the last run's failure, where it may not be repeated …
+	marked  error          // … and what the pipeline is told instead
+	done    bool           // the caller has the result
+}
+
+// attempt is one run. The response before is discarded only here, when it is certain that another follows.
+func (c *call) attempt(ctx context.Context) (*http.Response, error) {
+	c.runs++
+	if last := c.parked; last != nil {
+		c.parked = nil
+		last.discard(ctx, c.time())
+	}
+	req, err := c.outgoing(ctx)
+	if err != nil {
+		return c.fail(err, false)
+	}
+	if hasBody(req.Body) {
+		c.sending = req.Body
+	}
+	c.given = true
+	resp, err := c.base.RoundTrip(req)
+	c.sending = nil
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close() // against the contract, but it would leak
+		}
+		return c.fail(err, c.repeat)
+	case resp == nil:
+		return c.fail(errNoResponse, c.repeat)
+	}
+	if resp.Request == req {
+		resp.Request = c.req
+	}
+	return c.judge(ctx, resp)
+}
+
+// outgoing is the request of this attempt: the caller's own, or a copy where anything of it changes.
+func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
+	_, limited := ctx.Deadline()
+	again := c.runs > 1 && hasBody(c.req.Body)
+	if !limited && !again && !own(ctx, c.ctx) {
+		return c.req, nil
+	}
+	req := c.req.WithContext(ctx)
+	if limited {
+		req.Header = maps.Clone(c.req.Header)
+		if req.Header == nil {
+			req.Header = http.Header{}
+		}
+		budget.Inject(ctx, c.clock, req.Header)
+	}
+	if again {
+		body, err := c.req.GetBody()
+		if err != nil {
+			return nil, &bodyError{attempt: c.runs, err: err}
+		}
+		req.Body = body
+	}
+	return req, nil
+}
+
+// own says that the pipeline made ctx: it is then a limit of its timeouts. Contexts in general cannot be compared.
+func own(ctx, caller context.Context) bool {
+	c, ok := ctx.(*limit.Ctx)
+	if !ok {
+		return false
+	}
+	outer, ok := caller.(*limit.Ctx)
+	return !ok || c != outer
+}
+
+// judge makes the run's result of the response.
+func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, error) {
+	code := resp.StatusCode
+	again := c.repeat && c.statuses.has(code)
+	if !again && code < 500 && code != http.StatusTooManyRequests {
+		if hasBody(resp.Body) && own(ctx, c.ctx) {
+			resp.Body = newBody(resp.Body, ctx, timeout.Keep(ctx))
+		}
+		c.got = resp
+		return resp, nil
+	}
+	c.parked = park(ctx, resp, own(ctx, c.ctx), c.time())
+	return c.fail(newStatusError(code, resp.Header, c.now), again)
+}
+
+func (c *call) now() time.Time { return c.time().Time() }
+
+// fail marks what must not be repeated. The mark is for this pipeline alone: result takes it off.
+func (c *call) fail(err error, again bool) (*http.Response, error) {
+	c.raw, c.marked = nil, nil
+	if !again {
+		c.raw, c.marked = err, retry.Permanent(err)
+		err = c.marked
+	}
+	return nil, err
+}
+
+// result is what the caller gets: the last response, where there is one and the call's time is not over, or the error.
+func (c *call) result(resp *http.Response, err error) (*http.Response, error) {
+	if err == nil {
+		c.done = true
+		return resp, nil
+	}
+	over := c.over(err)
+	err = c.unmarked(err)
+	if last := c.parked; last != nil && !over {
+		if resp := last.take(); resp != nil {
+			c.parked, c.done = nil, true
+			return resp, nil
+		}
+	}
+	if by := ended.Err(c.ctx); by != nil && !errors.Is(err, c.ctx.Err()) { // retry's ReturnLast does not tell
+		err = fmt.Errorf("%w: %w", by, err)
+	}
+	return nil, err
+}
+
+// over says that the time of the call ended it, the caller's or that of a timeout.
+func (c *call) over(err error) bool {
+	if c.marked != nil && err == c.marked {
+		return false // its answer is what it is, whatever came after it
+	}
+	_, limited := err.(*timeout.Error)
+	return limited || c.ctx.Err() != nil
+}
+
+// unmarked is err as if nothing had been marked.
+func (c *call) unmarked(err error) error {
+	if c.marked == nil {
+		return err
+	}
+	switch e := err.(type) {
+	case *timeout.Error:
+		if e.Err == c.marked {
+			return &timeout.Error{Name: e.Name, Limit: e.Limit, Err: c.raw}
+		}
+	case *pipeline.RanError:
+		if e.Err == c.marked {
+			return &pipeline.RanError{Err: c.raw}
+		}
+	default:
+		if err == c.marked {
+			return c.raw
+		}
+	}
+	return err
+}
+
+// end closes whatever nobody else will, also while a panic or runtime.Goexit unwinds.
+func (c *call) end() {
+	if c.host != nil {
+		defer c.hosts.leave(c.host)
+	}
+	if !c.given && c.req.Body != nil {
+		defer c.req.Body.Close()
+	}
+	if c.sending != nil {
+		defer c.sending.Close()
+	}
+	if c.done {
+		return
+	}
+	if c.parked != nil {
+		defer c.parked.close()
+	}
+	if c.got != nil && c.got.Body != nil {
+		defer c.got.Body.Close()
+	}
+}
+
+// hasBody says that there is something to send, or to read.
+func hasBody(body io.ReadCloser) bool { return body != nil && body != http.NoBody }

@@ -1,0 +1,48 @@
+// Package httpx puts a pipeline into net/http: around a client's http.RoundTripper, and around a server's http.Handler.
+//
+//	client := &http.Client{Transport: httpx.NewTransport(p, nil)}      // nil: http.DefaultTransport
+//	http.Handle("/", httpx.Middleware(p)(handler))
+//
+// # The client
+//
+//	RoundTrip ─► pipeline ─► per attempt: discard the response before, GetBody, budget header ─► base ─► judge the status
+//
+// Retried are requests that may be repeated: GET, HEAD, OPTIONS, TRACE, PUT, DELETE (method "" is GET), any method with an
+// Idempotency-Key header, and what [Safety] declares; a body needs GetBody. Everything else is sent once. To a retry policy
+// that is Strict these methods and keys are declarations. Nothing is buffered: attempt 1 sends the caller's own Body, and
+// GetBody is called once per retry. When GetBody fails, the call fails with its error, and no guard hears of an attempt.
+//
+// A retry follows a transport error, or one of 408, 425, 429, 500, 502, 503 and 504 ([RetryStatus] replaces the set). Such a
+// failure is a [*StatusError] to RetryIf, Observe and the guards, whose view of it is: 5xx is a failure, in the set or not;
+// 429 is ignored, but feeds the cooldown, as any Retry-After does; every other status is a success. Retry-After is a lower
+// bound (leaf/retry); of several lines the longest valid one counts, and dates are compared with [Clock].
+//
+// The caller gets the last response, undrained and with a nil error, where a response exists and no retry follows: out of
+// attempts or of retry budget, a wait that is too long, a retry that a guard refuses. It gets an error where its context or
+// the total timeout ended the call, and where the last response can no longer be read: the [*StatusError] in it tells
+// the status. A response that gives way to a retry is drained (at most 64 KiB, 500 ms and a quarter of what the next attempt has left)
+// and closed first, so that its connection is used again. During a longer backoff it is read ahead, into at most 64 KiB of memory.
+//
+// Slots, tokens and the breaker are settled when the headers are there. The context of the attempt lives until the
+// body's EOF or Close; its timeout goes on covering the body, which then fails with an error that matches
+// context.DeadlineExceeded. A call without timeouts gets the base's own body back.
+//
+// # The server
+//
+//	handler ◄─ pipeline ◄─ deadline of budget.Header
+//
+// A handler runs once, whatever retry the pipeline holds: its body cannot be read again. (A retry of refusals by opt-in,
+// RetryOnBulkheadFull or RetryOnRateLimited, still waits for admission.)
+//
+//	refused by the pipeline's rate limit          429, Retry-After, problem+json
+//	refused by anything else                      503, Retry-After, problem+json
+//	the request's time was over before            504, problem+json; an X-Request-Budget-Ms of 0 asks no layer
+//	its deadline passed, nothing written          504, problem+json
+//	the client left before the handler ran        503, problem+json, for whoever logs
+//	anything else went wrong before it ran        500, problem+json
+//
+// Retry-After is in seconds, rounded up, at least 1, and 1 where no guard knows better. What the handler wrote is never
+// touched: a status from 500 on is a failure for the guards, everything below a success. A panic, http.ErrAbortHandler
+// included, settles everything as a failure and goes on. The ResponseWriter has Flush, and Hijack where the server's has it;
+// http.ResponseController reaches everything else. Problem texts are fixed: they show nothing of what refused.
+package httpx

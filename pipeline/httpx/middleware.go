@@ -1,0 +1,135 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/ratelimit"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/pipeline"
+	"github.com/fairlead/fairlead/rejection"
+)
+
+// Middleware puts p around a handler; see the package's text for what is answered when. It is safe for concurrent use, and so
+// is p. Of the options it takes [Clock] alone. Wrong options, a nil p and a nil handler are a 500 for every request.
+func Middleware(p *pipeline.Pipeline, opts ...Option) func(http.Handler) http.Handler {
+	c, bad := configure(true, p, opts)
+	return func(next http.Handler) http.Handler {
+		if bad == nil && next == nil {
+			bad := errors.New("httpx: the handler is nil: want one")
+			return misconfigured(bad)
+		}
+		if bad != nil {
+			return misconfigured(bad)
+		}
+		return &server{config: c, pipeline: p, next: next}
+	}
+}
+
+// misconfigured says what is wrong: it names fields and values of the program, and nothing of a request.
+func misconfigured(bad error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem{Status: http.StatusInternalServerError, Detail: bad.Error()}.write(w)
+	})
+}
+
+type server struct {
+	config
+	pipeline *pipeline.Pipeline
+	next     http.Handler
+}
+
+// ServeHTTP is http.Handler's.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	if _, sent := r.Header[budget.Header]; sent {
+		limited, cancel := budget.FromHeader(ctx, r.Header)
+		defer cancel()
+		if limited.Err() != nil && ctx.Err() == nil {
+			late.write(w)
+			return
+		}
+		ctx = limited
+	}
+	v := visit{server: s, request: r, writer: newWriter(w)}
+	_, report, err := pipeline.DoDetailed(ctx, s.pipeline, v.serve, pipeline.Declare(once))
+	if answer, ok := v.answer(err, &report); ok {
+		answer.write(w)
+	}
+}
+
+// visit is one request inside a server.
+type visit struct {
+	*server
+	request *http.Request
+	writer  *writer
+	ran     bool
+	late    bool // the handler wrote nothing before its deadline
+}
+
+// serve runs the handler, whose failures must not be repeated.
+func (v *visit) serve(ctx context.Context) (struct{}, error) {
+	v.ran = true
+	r := v.request
+	if own(ctx, r.Context()) || ctx.Done() != r.Context().Done() {
+		r = r.WithContext(ctx)
+		defer v.handBack(r)
+	}
+	v.next.ServeHTTP(v.writer.as, r)
+	status := v.writer.status()
+	if status == 0 {
+		if by := ctx.Err(); by != nil { // what an empty 200 would say is not known
+			v.late = by == context.DeadlineExceeded
+			return struct{}{}, retry.Permanent(ended.Err(ctx))
+		}
+	}
+	if status >= 500 {
+		return struct{}{}, retry.Permanent(newStatusError(status, v.writer.Header(), v.now))
+	}
+	return struct{}{}, nil
+}
+
+// handBack lets the server remove the temporary files of a form that was parsed in a copy of its request.
+func (v *visit) handBack(r *http.Request) {
+	if v.request.MultipartForm == nil {
+		v.request.MultipartForm = r.MultipartForm
+	}
+}
+
+// answer is what to write where the handler has not; ok is false where there is nothing to add.
+func (v *visit) answer(err error, report *pipeline.Report) (answer problem, ok bool) {
+	switch {
+	case err == nil, v.writer.status() != 0:
+		return answer, false
+	case v.ran:
+		return late, v.late
+	case report.Disposition == pipeline.Rejected || rejection.Is(err):
+		return refused(err, report), true
+	case report.Disposition == pipeline.Expired:
+		return late, true
+	case report.Disposition == pipeline.Cancelled:
+		return gone, true
+	}
+	return broken, true
+}
+
+// refused is 429 for what a limit of this server refused, by its own layer or as an extra guard, and 503 for anything
+// else, a limit whose store is out included.
+func refused(err error, report *pipeline.Report) problem {
+	wait, _ := rejection.RetryAfter(err)
+	_, outage := errors.AsType[*leaf.StoreError](err)
+	if !outage && (report.Layer == "ratelimit" || errors.Is(err, ratelimit.ErrLimited)) {
+		return problem{Status: http.StatusTooManyRequests, Detail: "The rate limit was reached. The request was not handled.", RetryAfter: rejection.Seconds(wait)}
+	}
+	return problem{Status: http.StatusServiceUnavailable, Detail: "The request was refused before it was handled.", RetryAfter: rejection.Seconds(wait)}
+}
+
+var (
+	late   = problem{Status: http.StatusGatewayTimeout, Detail: "The time for the request was over before there was an answer."}
+	gone   = problem{Status: http.StatusServiceUnavailable, Detail: "The request was cancelled before it was handled."}
+	broken = problem{Status: http.StatusInternalServerError, Detail: "The request could not be handled."}
+)

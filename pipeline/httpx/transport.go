@@ -1,0 +1,68 @@
+package httpx
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/pipeline"
+)
+
+// NewTransport puts p around base (nil = http.DefaultTransport); see the package's text for what is retried and returned. p may
+// be nil where [PerHost] has one for every host. It is safe for concurrent use, and so are p and base.
+// It never modifies a request, and closes its body whatever happens. Wrong options, a nil p and a typed-nil base are an
+// error of every RoundTrip. CloseIdleConnections reaches base.
+func NewTransport(p *pipeline.Pipeline, base http.RoundTripper, opts ...Option) http.RoundTripper {
+	t := &transport{pipeline: p, base: base}
+	t.config, t.bad = configure(false, p, opts)
+	switch {
+	case base == nil:
+		t.base = http.DefaultTransport
+	case check.Nil(base):
+		var bad check.List
+		bad.Add(t.bad)
+		bad.Bad("httpx", "base", fmt.Sprintf("a nil %T", base), "nil itself (http.DefaultTransport) or a RoundTripper")
+		t.bad = bad.Err()
+	}
+	return t
+}
+
+type transport struct {
+	config
+	pipeline *pipeline.Pipeline
+	base     http.RoundTripper
+	bad      error
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := call{transport: t, req: req, ctx: req.Context()}
+	defer c.end()
+	if t.bad != nil {
+		return nil, t.bad
+	}
+	p := t.pipeline
+	if t.hosts != nil {
+		var err error
+		if c.host, err = t.hosts.enter(c.ctx, hostOf(req)); err != nil {
+			return nil, err
+		}
+		if c.host.pipeline != nil {
+			p = c.host.pipeline
+		}
+		if p == nil {
+			return nil, fmt.Errorf("httpx: PerHost's pipeline for %q is nil: want one, or one given to NewTransport", c.host.name)
+		}
+	}
+	repeat, safety := t.repeatable(req)
+	c.repeat = repeat
+	resp, err := pipeline.Do(c.ctx, p, c.attempt, pipeline.Declare(safety))
+	return c.result(resp, err)
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

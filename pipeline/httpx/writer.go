@@ -1,0 +1,104 @@
+package httpx
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+)
+
+// writer notes which status went out. http.ResponseController reaches what it does not have through Unwrap.
+type writer struct {
+	http.ResponseWriter
+	code atomic.Int32        // 0 = nothing was written; atomic, since a handler may leave a goroutine behind
+	as   http.ResponseWriter // itself, or as a Hijacker
+}
+
+func newWriter(w http.ResponseWriter) *writer {
+	o := &writer{ResponseWriter: w}
+	o.as = o
+	if canHijack(w) {
+		o.as = &hijackable{o}
+	}
+	return o
+}
+
+// status is the final status that went out; 0 = none.
+func (w *writer) status() int { return int(w.code.Load()) }
+
+// note keeps the first final status. Informational ones, but for 101, are not final.
+func (w *writer) note(code int) {
+	if code >= 200 || code == http.StatusSwitchingProtocols {
+		w.code.CompareAndSwap(0, int32(code))
+	}
+}
+
+// WriteHeader is http.ResponseWriter's. It notes only what went out: an invalid code panics there.
+func (w *writer) WriteHeader(code int) {
+	w.ResponseWriter.WriteHeader(code)
+	w.note(code)
+}
+
+// Write is http.ResponseWriter's.
+func (w *writer) Write(p []byte) (int, error) {
+	w.note(http.StatusOK)
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteString is io.StringWriter's.
+func (w *writer) WriteString(s string) (int, error) {
+	w.note(http.StatusOK)
+	return io.WriteString(w.ResponseWriter, s)
+}
+
+// ReadFrom lets the server send files in its own way.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	from, ok := w.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
+	w.note(http.StatusOK)
+	return from.ReadFrom(r)
+}
+
+// FlushError is what http.ResponseController asks for first.
+func (w *writer) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	if err == nil {
+		w.note(http.StatusOK)
+	}
+	return err
+}
+
+// Flush is http.Flusher's.
+func (w *writer) Flush() { _ = w.FlushError() }
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// hijackable is a writer whose connection can be taken over.
+type hijackable struct{ *writer }
+
+// Hijack is http.Hijacker's.
+func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.note(http.StatusSwitchingProtocols)
+	}
+	return conn, rw, err
+}
+
+// canHijack looks behind writers that tell what they wrap, as http.ResponseController does.
+func canHijack(w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(http.Hijacker); ok {
+			return true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}
