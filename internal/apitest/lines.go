@@ -26,8 +26,16 @@ func Lines(pkg *types.Package) []string {
 			w.object(obj)
 		}
 	}
+	w.lines = slices.DeleteFunc(w.lines, private)
 	slices.Sort(w.lines)
 	return slices.Compact(w.lines)
+}
+
+// private says that a line is a method between the module's own packages: it takes an internal/clock.Instant, a shared
+// reading of the clock, of which the type's name is the whole access control. Nobody outside can call it on purpose.
+func private(line string) bool {
+	return strings.HasPrefix(line, "method ") && strings.Contains(line, Module+"/internal/clock.Instant)") ||
+		strings.HasPrefix(line, "method ") && strings.Contains(line, Module+"/internal/clock.Instant,")
 }
 
 func (w *writer) object(obj types.Object) {
