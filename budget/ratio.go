@@ -107,7 +107,7 @@ func (r *Ratio) DepositAt(now clock.Instant) {
 		r.Deposit()
 		return
 	}
-	r.deposit(int64(now))
+	r.deposit(now.Nanoseconds())
 }
 
 func (r *Ratio) deposit(now int64) {

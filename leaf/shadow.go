@@ -57,6 +57,12 @@ func (s *shadow) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{}, nil
 }
 
+// Guarded lets Build look through the Shadow at g's clock.
+func (s *shadow) Guarded() Guard {
+	g, _ := s.g.(Guard)
+	return g
+}
+
 func (s *shadow) TryAcquire(ctx context.Context) (Permit, error) { return s.Acquire(ctx) }
 
 func (s *shadow) Hint(ctx context.Context, wait time.Duration) {

@@ -2,9 +2,7 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 
-	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
@@ -22,16 +20,18 @@ type admission struct {
 // context is checked once more, so that no dead work is started.
 func (c *call) admit(a *admission) bool {
 	c.admitting = true
-	if c.plan.shares {
-		c.reading = clock.Instant(c.plan.clock.Now())
-	}
+	c.fresh = false
 	guards := c.plan.guards
 	for i := range guards {
 		var err error
 		if at := guards[i].at; at != nil {
-			a.permits[i], err = at.AcquireAt(c.ctx, c.reading)
+			if !c.fresh {
+				c.reading = c.plan.clock.Instant()
+			}
+			a.permits[i], c.fresh, err = at.AcquireAt(c.ctx, c.reading)
 		} else {
 			a.permits[i], err = guards[i].guard.Acquire(c.ctx)
+			c.fresh = false
 		}
 		if err != nil {
 			if !c.noteEnded(err) {
@@ -58,7 +58,7 @@ func (c *call) notRun(why error) leaf.Outcome {
 // noteEnded says whether err is the context's own: a wait that ctx ended, and no refusal.
 func (c *call) noteEnded(err error) bool {
 	by := c.ctx.Err()
-	if by == nil || !errors.Is(err, by) || refusal.Is(err) {
+	if by == nil || !ended.Is(err, by) || refusal.Is(err) {
 		return false
 	}
 	c.endedBy = err

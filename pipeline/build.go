@@ -124,6 +124,9 @@ func (b Builder) checkClocks(bad *check.List) clock.Clock {
 	var first clockwork.Clock
 	var owner string
 	ask := func(k kind, layer any) {
+		if s, ok := layer.(interface{ Guarded() leaf.Guard }); ok { // a leaf.Shadow
+			layer = s.Guarded()
+		}
 		l, ok := layer.(clocked)
 		if !ok {
 			return
@@ -203,7 +206,6 @@ func (b Builder) compile(clk clock.Clock) *plan {
 		}
 		if clk.Real() {
 			l.at, _ = l.guard.(sharer)
-			p.shares = p.shares || l.at != nil
 		}
 		p.guards = append(p.guards, l)
 	}

@@ -28,7 +28,8 @@ type call struct {
 	outer   leaf.Permit
 
 	began, entered int64         // on the plan's clock, where timed
-	reading        clock.Instant // when the attempt began, where guards share it
+	reading        clock.Instant // made while the attempt was admitted, for those who share it
+	fresh          bool          // nobody may have waited since
 	deadline       int64         // the caller's; math.MaxInt64 = none
 	given          time.Duration
 	took           time.Duration // in fn, all attempts
@@ -51,6 +52,7 @@ type call struct {
 	refused   bool         // a guard refused, by the engine's own knowledge, never by the error's shape
 	by        kind         // the last guard that did
 	finished  bool
+	told      bool // call_finished
 
 	disposition Disposition
 	delay       time.Duration // slept since the last run
@@ -102,7 +104,7 @@ func (c *call) startClock(deadline time.Time, hasDeadline bool) {
 	c.began = c.plan.clock.Now()
 	if hasDeadline {
 		c.deadline = c.plan.clock.At(deadline)
-		c.given = max(1, time.Duration(c.deadline-c.began)) // 0 would mean none
+		c.given = max(1, time.Duration(clock.Add(c.deadline, -time.Duration(c.began)))) // 0 would mean none
 	}
 }
 
@@ -125,7 +127,7 @@ func newTimeoutCause(name string, limit time.Duration) error {
 // total timeout comes no later, one that the total's own timer ends: never two timers for one instant.
 func (c *call) enter() context.Context {
 	switch {
-	case c.looping && c.plan.shares:
+	case c.looping && c.fresh:
 		c.loop.SentAt(c.reading)
 	case c.looping:
 		c.loop.Sent()
@@ -240,10 +242,10 @@ func (c *call) verdict(end int64) leaf.Verdict {
 			by = context.DeadlineExceeded
 		}
 	}
-	switch by {
-	case nil:
+	switch {
+	case by == nil:
 		return leaf.Returned
-	case context.DeadlineExceeded:
+	case ended.Is(by, context.DeadlineExceeded):
 		return leaf.CallerExpired
 	default:
 		return leaf.CallerCancelled
@@ -262,7 +264,7 @@ func timedOut(name string, limit time.Duration, err error) error {
 func (c *call) left(err error, took time.Duration) {
 	if c.report != nil {
 		c.report.History = append(c.report.History, Attempt{
-			Number: c.runs, Began: time.Duration(c.entered - c.began), Took: took, Delay: c.delay, Err: err,
+			Number: c.runs, Began: max(0, time.Duration(c.entered-c.began)), Took: took, Delay: c.delay, Err: err,
 		})
 	}
 	c.delay = 0

@@ -101,14 +101,16 @@ func (f *flight[T]) run(ctx context.Context, fn func(context.Context) (T, error)
 		if f.land() {
 			return
 		}
-		l.settle(f.err, f.returned)
+		if v := l.settle(f.err, f.returned); v != nil && f.panicked == nil {
+			f.panicked = v
+		}
 		switch {
-		case f.returned && d.Late != nil:
-			d.Late(f.value, f.err)
 		case f.panicked != nil && d.LatePanic != nil:
 			d.LatePanic(f.panicked)
 		case f.panicked != nil:
 			panic(f.panicked)
+		case f.returned && d.Late != nil:
+			d.Late(f.value, f.err)
 		}
 	}()
 	f.value, f.err = fn(ctx)
@@ -153,8 +155,10 @@ func (l *late) take(c *call) {
 	l.outcome.Verdict = c.verdict(now)
 }
 
-// settle gives them back, the innermost first; each of them, even where one panics.
-func (l *late) settle(err error, returned bool) {
+// settle gives them back, the innermost first; each of them, even where one panics. It returns what an error's Judge, or a
+// Settle, panicked with: nobody waits for this goroutine who could be told otherwise.
+func (l *late) settle(err error, returned bool) (panicked any) {
+	defer func() { panicked = recover() }()
 	o := l.outcome
 	o.Err = err
 	switch {
@@ -172,4 +176,5 @@ func (l *late) settle(err error, returned bool) {
 		}
 	}
 	o = o.Judged()
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
@@ -70,7 +71,7 @@ func (c *call) ending(wait bool) ending {
 		}
 		by = parent
 	}
-	if by == context.DeadlineExceeded {
+	if ended.Is(by, context.DeadlineExceeded) {
 		return callerExpired
 	}
 	return callerCancelled
@@ -158,6 +159,7 @@ func (c *call) ended(err error, reason retry.Reason) {
 		if reason != 0 {
 			c.tell(Event{Kind: RetryStopped, Attempt: c.runs, Reason: reason, Wait: wait})
 		}
+		c.told = true // also where the observer panics
 		c.tell(Event{Kind: CallFinished, Took: elapsed, Err: err})
 	}
 }
@@ -169,7 +171,7 @@ func (c *call) tell(e Event) {
 }
 
 // unwind settles what a panic or runtime.Goexit left behind, wherever it came from, while it goes on unwinding. Nothing that
-// panics here replaces it.
+// panics here replaces it. The steps are deferred, so that each of them is made even where one calls runtime.Goexit.
 func (c *call) unwind(a *admission) {
 	if c.finished {
 		return
@@ -185,34 +187,53 @@ func (c *call) unwind(a *admission) {
 		}
 		c.outcome = c.notRun(why)
 	}
-	for a.held > 0 {
-		quietly(func() { a.settle(c.caller, c.outcome) })
-	}
-	c.endLimit()
-	if c.looping {
-		quietly(c.loop.End)
-	}
-	if c.total != nil {
-		c.total.End()
-	}
-	if c.plan.outside != nil {
-		if !inside {
-			quietly(func() { _ = c.outer.Settle(c.caller, c.operation(c.failure, notEnded)) })
+	defer c.unwindEvents(inside)
+	defer c.unwindOuter(inside)
+	defer func() {
+		c.endLimit()
+		if c.total != nil {
+			c.total.End()
 		}
-		o := leaf.Outcome{Verdict: leaf.Panicked, Took: c.took, Given: c.given}
-		quietly(func() { _ = c.outer.Settle(c.caller, o) }) // a settled permit settles nothing
-	}
-	if c.plan.observe == nil {
+		if c.looping {
+			quietly(c.loop.End)
+		}
+	}()
+	c.unwindPermits(a)
+}
+
+// unwindPermits settles what is held, one round per Settle that does not return.
+func (c *call) unwindPermits(a *admission) {
+	if a.held == 0 {
 		return
 	}
+	defer c.unwindPermits(a)
+	quietly(func() { a.settle(c.caller, c.outcome) })
+}
+
+// unwindOuter tells the breaker outside. The judge of fn's error may panic: then it is told the worst.
+func (c *call) unwindOuter(inside bool) {
+	if c.plan.outside == nil {
+		return
+	}
+	o := leaf.Outcome{Verdict: leaf.Panicked, Took: c.took, Given: c.given}
+	defer quietly(func() { _ = c.outer.Settle(c.caller, o) }) // a settled permit settles nothing
+	if !inside {
+		quietly(func() { _ = c.outer.Settle(c.caller, c.operation(c.failure, notEnded)) })
+	}
+}
+
+func (c *call) unwindEvents(inside bool) {
+	if c.plan.observe == nil || c.told {
+		return
+	}
+	defer quietly(func() {
+		c.tell(Event{Kind: CallFinished, Took: max(0, time.Duration(c.plan.clock.Now()-c.began)), Err: ErrPanicked})
+	})
 	if inside {
 		quietly(func() {
 			c.tell(Event{Kind: AttemptFinished, Attempt: c.runs, Took: c.outcome.Took, Err: ErrPanicked})
 		})
 	}
-	quietly(func() {
-		c.tell(Event{Kind: CallFinished, Took: max(0, time.Duration(c.plan.clock.Now()-c.began)), Err: ErrPanicked})
-	})
 }
 
 // panicked makes the outcome of a run that did not return.

@@ -69,10 +69,15 @@ func keepsWait(err, original error) bool {
 	return ok && got >= want
 }
 
+// same is identity, and no for what == would panic at.
+func same(a, b error) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
 // reaches says that target is in err's tree, by identity alone: an Is method says what errors are like, not where they are.
 func reaches(err, target error) bool {
 	for err != nil {
-		if reflect.TypeOf(err) == reflect.TypeOf(target) && reflect.TypeOf(err).Comparable() && err == target {
+		if same(err, target) {
 			return true
 		}
 		switch u := err.(type) {

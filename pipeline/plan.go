@@ -49,7 +49,6 @@ type plan struct {
 	breaker  leaf.Peeker // … so that the caller is told at once
 	hinter   leaf.Hinter // the cooldown, which hears what the other side asked for
 	timed    []leaf.Timed
-	shares   bool // each attempt begins with a reading of real time, for those who share it
 
 	fallbackTimeout time.Duration
 	onRejected      func(ctx context.Context, err error) error
@@ -64,13 +63,14 @@ type layer struct {
 	retried bool // its refusals are retried, by opt-in
 }
 
-// sharer is a guard that goes by a reading of real time that the engine has just made.
+// sharer is a guard that goes by a reading of real time that the engine has just made, and says whether it is still fresh
+// afterwards: whoever waits makes it stale, and so may every guard that is no sharer.
 type sharer interface {
-	AcquireAt(ctx context.Context, now clock.Instant) (leaf.Permit, error)
+	AcquireAt(ctx context.Context, now clock.Instant) (p leaf.Permit, fresh bool, err error)
 }
 
 // bare is what the zero Pipeline runs: a plain call.
-var bare plan
+var bare = plan{fallbackTimeout: defaultFallbackTimeout}
 
 // wantsTook asks the guards anew for each call: an Update may have switched it on.
 func (p *plan) wantsTook() bool {

@@ -3,6 +3,7 @@ package ended
 
 import (
 	"context"
+	"errors"
 	"reflect"
 )
 
@@ -37,3 +38,9 @@ func (e *withCause) Unwrap() []error { return []error{e.err, e.cause} }
 
 // Timeout is what net.Error asks for: a deadline, not a cancellation.
 func (e *withCause) Timeout() bool { return e.err == context.DeadlineExceeded }
+
+// Is is errors.Is for a target that comes from outside, a cause or a context's error: errors.Is compares with ==, which panics
+// where both hold the same uncomparable value. Such a target is like nothing.
+func Is(err, target error) bool {
+	return target != nil && reflect.ValueOf(target).Comparable() && errors.Is(err, target)
+}

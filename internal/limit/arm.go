@@ -51,8 +51,11 @@ func (c *Ctx) newArmed() *armed {
 	start := c.clk().Time() // before now, as in clock.TimeOf: what passes in between must not make the deadline later
 	left, jumped := c.left(c.clk().Now())
 	if c.inherits || c.parentFirst(left) {
-		ctx, cancel := context.WithCancel((*upstream)(c))
-		return &armed{Context: ctx, cancel: cancel}
+		ctx, cancel := context.WithCancelCause((*upstream)(c))
+		if c.parent.Err() != nil { // a parent without Done cancels nobody
+			cancel(context.Cause(c.parent))
+		}
+		return &armed{Context: ctx, cancel: func() { cancel(nil) }}
 	}
 	cause := c.newCause(c.name, c.limit)
 	if left <= 0 { // over already, whatever the parent's state

@@ -110,6 +110,16 @@ func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) {
 	return leaf.NewPermit(b, 0), nil
 }
 
+// AcquireAt is Acquire for the pipeline, which has read real time just now and wants to know whether that is still fresh: it
+// is unless the call had to wait for its slot.
+func (b *Bulkhead) AcquireAt(ctx context.Context, _ clock.Instant) (p leaf.Permit, fresh bool, err error) {
+	if ctx.Err() == nil && b.queue.take() {
+		return leaf.NewPermit(b, 0), true, nil
+	}
+	p, err = b.Acquire(ctx)
+	return
+}
+
 // TryAcquire takes a free slot or refuses; it overtakes nobody who waits.
 func (b *Bulkhead) TryAcquire(ctx context.Context) (leaf.Permit, error) {
 	if err := ended.Err(ctx); err != nil {

@@ -40,7 +40,7 @@ func (b *Bulkhead) wait(ctx context.Context, w *waiter, cfg *Config) error {
 // timer fires when the wait is over. It never does where ctx ends first, or in the same instant: whose end it is must not
 // hang on which of two timers is served first.
 func (b *Bulkhead) timer(ctx context.Context, wait time.Duration) (over <-chan time.Time, stop func()) {
-	if left, ok := b.clock.Left(ctx); ok && left <= wait {
+	if left, ok := b.clock.Left(ctx); ok && left <= wait && ctx.Done() != nil {
 		return nil, func() {}
 	}
 	t := b.clock.NewTimer(wait)

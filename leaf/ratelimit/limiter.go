@@ -87,14 +87,15 @@ func (l *Limiter) Acquire(ctx context.Context) (leaf.Permit, error) {
 }
 
 // AcquireAt is Acquire for a caller who has read real time just now: the pipeline, which shares the reading with others. It
-// decides what needs no second look; everything else is Acquire's.
-func (l *Limiter) AcquireAt(ctx context.Context, now clock.Instant) (leaf.Permit, error) {
+// decides what needs no second look; everything else is Acquire's, which may wait: then the reading is no longer fresh.
+func (l *Limiter) AcquireAt(ctx context.Context, now clock.Instant) (p leaf.Permit, fresh bool, err error) {
 	if b := l.bucket.Load(); l.clock.Real() && !b.quota() && ctx.Err() == nil {
-		if took, wait := l.passAt(b, b.at(int64(now)), 1); took != nil && wait == 0 {
-			return leaf.NewPermit(l, 0), nil
+		if took, wait := l.passAt(b, b.at(now.Nanoseconds()), 1); took != nil && wait == 0 {
+			return leaf.NewPermit(l, 0), true, nil
 		}
 	}
-	return l.Acquire(ctx)
+	p, err = l.Acquire(ctx)
+	return
 }
 
 // TryAcquire takes 1 token that is there, or refuses; it overtakes nobody who waits.

@@ -116,7 +116,7 @@ func (l *Loop) Judge(ctx context.Context, err error) (final error) {
 		return err
 	}
 	over := ended.Err(ctx)
-	if over != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+	if over != nil && (ended.Is(err, ctx.Err()) || ended.Is(err, context.Cause(ctx))) {
 		return l.stop(ContextEnded, l.callersOwn(over, err), 0, false)
 	}
 	if p.StopIf != nil && p.StopIf(err) || p.RetryIf != nil && !p.RetryIf(err) {
@@ -138,7 +138,7 @@ func (l *Loop) callersOwn(over, err error) (stop error) {
 		l.last = err
 		return over
 	}
-	if errors.Is(over, err) { // it would add nothing
+	if ended.Is(over, err) { // it would add nothing
 		return over
 	}
 	return fmt.Errorf("%w: %w", over, err)
@@ -170,7 +170,7 @@ func (l *Loop) Refused(ctx context.Context, err error, retried bool) (final erro
 	reason, wait := Refused, time.Duration(0)
 	if over := ended.Err(ctx); over != nil && !refusal.Is(err) {
 		reason = ContextEnded
-		if !errors.Is(err, over) {
+		if !ended.Is(err, over) {
 			err = fmt.Errorf("%w: %w", over, err)
 		}
 		retried = false

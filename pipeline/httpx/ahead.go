@@ -3,50 +3,42 @@ package httpx
 import (
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 )
 
 // ahead reads a body into memory, until somebody takes it: who reads then gets what was read, and after it the rest.
 type ahead struct {
 	src   io.Reader
-	done  chan struct{} // closed when run has ended
 	taken atomic.Bool
+	done  chan struct{} // closed when run has ended; what follows is run's before, and the reader's afterwards
 
-	mu  sync.Mutex // whoever reads src holds it; closing src ends a read without it
-	buf []byte     // read and not handed out
-	err error      // what src ended with
+	buf []byte // read and not handed out
+	err error  // what src ended with
 }
 
 func newAhead(src io.Reader) *ahead { return &ahead{src: src, done: make(chan struct{})} }
 
-// run reads until the end, to drainBytes, or until somebody takes over. It says whether it came to the end.
+// run reads until the end, to drainBytes, or until somebody takes over: closing src ends a read that lasts. It says
+// whether it came to the end.
 func (a *ahead) run() (whole bool) {
 	defer close(a.done)
-	for idle := 0; idle < 100 && !a.taken.Load(); idle++ {
-		n, more := a.step()
-		if !more {
-			break
+	for idle := 0; idle < 100 && !a.taken.Load() && len(a.buf) < drainBytes; idle++ {
+		n := a.step()
+		if a.err != nil {
+			return a.err == io.EOF
 		}
 		if n > 0 {
 			idle = 0
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err == io.EOF
+	return false
 }
 
 // step reads once. A body that panics does so on the caller's goroutine or not at all.
-func (a *ahead) step() (n int, more bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.err != nil || len(a.buf) >= drainBytes {
-		return 0, false
-	}
+func (a *ahead) step() (n int) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.err, more = fmt.Errorf("httpx: reading the response's body panicked: %v", v), false
+			a.err = fmt.Errorf("httpx: reading the response's body panicked: %v", v)
 		}
 	}()
 	if len(a.buf) == cap(a.buf) {
@@ -54,9 +46,9 @@ func (a *ahead) step() (n int, more bool) {
 		copy(bigger, a.buf)
 		a.buf = bigger
 	}
-	n, err := a.src.Read(a.buf[len(a.buf):cap(a.buf)])
-	a.buf, a.err = a.buf[:len(a.buf)+n], err
-	return n, err == nil
+	n, a.err = a.src.Read(a.buf[len(a.buf):cap(a.buf)])
+	a.buf = a.buf[:len(a.buf)+n]
+	return n
 }
 
 // take ends run after the read that is under way; whole = everything is here.
@@ -64,18 +56,15 @@ func (a *ahead) take() (whole bool) {
 	a.taken.Store(true)
 	select {
 	case <-a.done:
+		return a.err == io.EOF
 	default:
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err == io.EOF
 }
 
-// Read is for whoever took it.
+// Read is for whoever took it. It waits for the read that was under way, as it would for its own.
 func (a *ahead) Read(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	<-a.done
 	if len(a.buf) > 0 {
 		n := copy(p, a.buf)
 		a.buf = a.buf[n:]

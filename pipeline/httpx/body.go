@@ -40,8 +40,8 @@ func (b *body) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		b.release()
 	case !b.closed.Load():
-		if by := b.ctx.Err(); by != nil && !errors.Is(err, by) {
-			err = fmt.Errorf("%w: %w", ended.Err(b.ctx), err)
+		if by := ended.Err(b.ctx); by != nil && !errors.Is(err, context.Cause(b.ctx)) {
+			err = fmt.Errorf("%w: %w", by, err)
 		}
 	}
 	return n, err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"time"
 
 	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/internal/ended"
@@ -15,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
+	"github.com/fairlead/fairlead/rejection"
 )
 
 // errNoResponse is what http.Client would say too.
@@ -120,8 +120,6 @@ func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, 
 	return c.fail(newStatusError(code, resp.Header, c.now), again)
 }
 
-func (c *call) now() time.Time { return c.time().Time() }
-
 // fail marks what must not be repeated. The mark is for this pipeline alone: result takes it off.
 func (c *call) fail(err error, again bool) (*http.Response, error) {
 	c.raw, c.marked = nil, nil
@@ -149,8 +147,19 @@ func (c *call) result(resp *http.Response, err error) (*http.Response, error) {
 	if by := ended.Err(c.ctx); by != nil && !errors.Is(err, c.ctx.Err()) { // retry's ReturnLast does not tell
 		err = fmt.Errorf("%w: %w", by, err)
 	}
+	if _, tells := err.(interface{ Timeout() bool }); !tells && rejection.Status(err) == http.StatusGatewayTimeout {
+		err = &expiredError{err}
+	}
 	return nil, err
 }
+
+// expiredError tells what http.Client and net.Error ask for, where an error of the retry does not.
+type expiredError struct{ error }
+
+func (e *expiredError) Unwrap() error { return e.error }
+
+// Timeout is true.
+func (e *expiredError) Timeout() bool { return true }
 
 // over says that the time of the call ended it, the caller's or that of a timeout.
 func (c *call) over(err error) bool {

@@ -61,16 +61,29 @@ func (t *hosts) enter(ctx context.Context, name string) (*host, error) {
 			t.fill(h)
 			return h, nil
 		}
-		select {
-		case <-h.ready:
-		case <-ctx.Done():
+		if err := h.wait(ctx); err != nil {
 			t.leave(h)
-			return nil, ended.Err(ctx)
+			return nil, err
 		}
 		if h.made {
 			return h, nil
 		}
 		t.leave(h) // make panicked for somebody else: this call's turn
+	}
+}
+
+// wait is for the end of make; most often it was long ago.
+func (h *host) wait(ctx context.Context) error {
+	select {
+	case <-h.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-h.ready:
+		return nil
+	case <-ctx.Done():
+		return ended.Err(ctx)
 	}
 }
 

@@ -45,17 +45,17 @@ type server struct {
 
 // ServeHTTP is http.Handler's.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx := r.Context()
+	ctx, limited := r.Context(), false
 	if _, sent := r.Header[budget.Header]; sent {
-		limited, cancel := budget.FromHeader(ctx, r.Header)
+		given, cancel := budget.FromHeader(ctx, r.Header)
 		defer cancel()
-		if limited.Err() != nil && ctx.Err() == nil {
+		if given.Err() != nil && ctx.Err() == nil {
 			late.write(w)
 			return
 		}
-		ctx = limited
+		ctx, limited = given, true
 	}
-	v := visit{server: s, request: r, writer: newWriter(w)}
+	v := visit{server: s, request: r, writer: newWriter(w), limited: limited}
 	_, report, err := pipeline.DoDetailed(ctx, s.pipeline, v.serve, pipeline.Declare(once))
 	if answer, ok := v.answer(err, &report); ok {
 		answer.write(w)
@@ -67,6 +67,7 @@ type visit struct {
 	*server
 	request *http.Request
 	writer  *writer
+	limited bool // by the budget header
 	ran     bool
 	late    bool // the handler wrote nothing before its deadline
 }
@@ -75,7 +76,7 @@ type visit struct {
 func (v *visit) serve(ctx context.Context) (struct{}, error) {
 	v.ran = true
 	r := v.request
-	if own(ctx, r.Context()) || ctx.Done() != r.Context().Done() {
+	if v.limited || own(ctx, r.Context()) {
 		r = r.WithContext(ctx)
 		defer v.handBack(r)
 	}

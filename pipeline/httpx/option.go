@@ -3,6 +3,7 @@ package httpx
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -105,8 +106,10 @@ func configure(server bool, p *pipeline.Pipeline, opts []Option) (c config, err 
 	return c, c.bad.Err()
 }
 
-// time is the clock as an instant of it.
+// time is the clock as the leaves use it.
 func (c *config) time() clock.Clock { return clock.Of(c.clock) }
+
+func (c *config) now() time.Time { return c.time().Time() }
 
 // statusSet is a set of statuses.
 type statusSet [600]bool

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/fairlead/fairlead/leaf/breaker"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
+	"github.com/fairlead/fairlead/pipeline"
+	"github.com/fairlead/fairlead/pipeline/httpx"
+	"github.com/fairlead/fairlead/rejection"
+)
+
+// billing charges orders at a bank. Its whole resilience is in newBilling.
+type billing struct {
+	bank *http.Client
+	url  string
+}
+
+func newBilling(bankURL string, base http.RoundTripper) http.Handler {
+	out := pipeline.For("bank").
+		Retry(retry.MustNew(retry.Config{Backoff: retry.Exponential(5 * time.Millisecond)})).
+		Breaker(breaker.MustNew(breaker.Config{Name: "bank", Window: breaker.Count(10), OpenFor: time.Second})).
+		Bulkhead(bulkhead.MustNew(bulkhead.Config{Name: "bank", MaxConcurrent: 32})).
+		AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 200 * time.Millisecond})).
+		OnRejected(func(_ context.Context, err error) error { return &bankUnavailable{err} }).
+		MustBuild()
+	in := pipeline.For("billing").
+		Timeout(timeout.MustNew(timeout.Config{Limit: 2 * time.Second})).
+		Bulkhead(bulkhead.MustNew(bulkhead.Config{Name: "billing", MaxConcurrent: 64})).
+		MustBuild()
+	b := &billing{bank: &http.Client{Transport: httpx.NewTransport(out, base)}, url: bankURL}
+	return httpx.Middleware(in)(b)
+}
+
+// bankUnavailable is billing's own word for it: nothing was charged, whatever the guard was that said so.
+type bankUnavailable struct{ cause error }
+
+func (e *bankUnavailable) Error() string { return "the bank is unavailable: " + e.cause.Error() }
+func (e *bankUnavailable) Unwrap() error { return e.cause }
+
+func (b *billing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	receipt, err := b.charge(r.Context(), r.FormValue("order"))
+	if err == nil {
+		_, _ = io.WriteString(w, receipt)
+		return
+	}
+	rejection.SetHeader(w.Header(), err) // Retry-After, where a guard or the bank named a wait
+	status := http.StatusBadGateway
+	if _, refused := errors.AsType[*bankUnavailable](err); refused {
+		status = http.StatusServiceUnavailable
+	}
+	http.Error(w, "not charged", status)
+}
+
+// charge may be repeated, since the bank knows an order by its key.
+func (b *billing) charge(ctx context.Context, order string) (receipt string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Idempotency-Key", order)
+	resp, err := b.bank.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the bank says %d", resp.StatusCode)
+	}
+	return string(text), err
+}
