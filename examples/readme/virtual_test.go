@@ -18,7 +18,7 @@ func TestAnHourOfBackoffTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipeline.For("billing").Retry(retry.MustNew(retry.Config{
 			MaxAttempts: 2, Backoff: retry.Constant(time.Hour), MaxDelay: time.Hour, Jitter: retry.None,
-		})).MustBuild() // inside the bubble, as every timer it will need
+		})).MustBuild() // inside the bubble, on its time from the beginning
 		began := time.Now()
 		err := p.Run(t.Context(), func(context.Context) error { return errors.New("down") })
 		if took := time.Since(began); err == nil || took != time.Hour {
@@ -36,4 +36,22 @@ func TestTheCircuitIsProbedAfterItsOpenTime(t *testing.T) {
 	if state := bank.State(); state != breaker.HalfOpen {
 		t.Fatalf("the circuit is %v", state)
 	}
+}
+
+func TestABackoffOnAFakeClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, runs := clockwork.NewFakeClock(), 0
+		p := pipeline.For("billing").Retry(retry.MustNew(retry.Config{
+			MaxAttempts: 2, Backoff: retry.Constant(time.Hour), MaxDelay: time.Hour, Jitter: retry.None, Clock: clock,
+		})).MustBuild()
+		go func() {
+			_ = p.Run(t.Context(), func(context.Context) error { runs++; return errors.New("down") })
+		}()
+		synctest.Wait() // until the call can go no further: it sleeps
+		clock.Advance(time.Hour)
+		synctest.Wait()
+		if runs != 2 {
+			t.Fatalf("fn ran %d times", runs)
+		}
+	})
 }

@@ -1,0 +1,193 @@
+package redisbulkhead
+
+import (
+	"container/list"
+	"context"
+	"time"
+
+	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/leaf"
+)
+
+// slack is how much longer than the store's timeout a call waits for the store's answer: who shares a turn with others hears
+// of its failure from it.
+const slack = 10 * time.Millisecond
+
+// call is one Acquire in the queue. Its fields are guarded by the bulkhead's mu until ready is closed.
+type call struct {
+	place   *list.Element // nil = it has left the queue
+	wait    time.Duration // MaxWait as it was; 0 = it only asks
+	waits   bool          // the store has refused it, and it waits on
+	ready   chan struct{} // closed when it is decided
+	decided bool
+	token   uint64 // of the permit
+	err     error
+}
+
+// Acquire takes a slot of the fleet, waits for one at most MaxWait and as long as ctx lives, or refuses with a
+// *bulkhead.FullError. When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same
+// instant, it is ctx that ends the wait. While the store cannot be asked, the outage policy decides; FailClosed refuses with a
+// *leaf.StoreError.
+func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) { return b.acquire(ctx, true) }
+
+// TryAcquire takes a slot or refuses; it overtakes nobody of this process who waits. It lasts one store call.
+func (b *Bulkhead) TryAcquire(ctx context.Context) (leaf.Permit, error) { return b.acquire(ctx, false) }
+
+func (b *Bulkhead) acquire(ctx context.Context, mayWait bool) (leaf.Permit, error) {
+	if err := ended.Err(ctx); err != nil {
+		return leaf.Permit{}, err
+	}
+	b.store.Repanic()
+	c, err := b.join(mayWait)
+	if err != nil {
+		return leaf.Permit{}, err
+	}
+	token, err := b.await(ctx, c)
+	if err != nil {
+		return leaf.Permit{}, err
+	}
+	return leaf.NewPermit(b, token), nil
+}
+
+// join takes a place in the queue, or refuses where it is known to be in vain.
+func (b *Bulkhead) join(mayWait bool) (*call, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cfg := b.cfg.Load()
+	c := &call{ready: make(chan struct{})}
+	if mayWait {
+		c.wait = cfg.MaxWait
+	}
+	if b.waiting > 0 && (c.wait == 0 || cfg.MaxQueue > 0 && b.waiting >= cfg.MaxQueue) {
+		return nil, b.full(0)
+	}
+	c.place = b.queue.PushBack(c)
+	b.engine.now = true
+	b.run()
+	return c, nil
+}
+
+// await waits until c is decided, MaxWait is over or ctx is done. Whatever unwinds it, be it a panic of the program's clock or
+// context, the place in the queue and a slot granted meanwhile are not lost.
+func (b *Bulkhead) await(ctx context.Context, c *call) (token uint64, err error) {
+	admitted := false
+	defer func() {
+		if !admitted {
+			b.leave(c)
+		}
+	}()
+	var began int64
+	var over <-chan time.Time
+	if c.wait > 0 {
+		began = b.clock.Now()
+		if left, ok := b.clock.Left(ctx); !ok || left > c.wait { // else ctx ends first, or in the same instant
+			t := b.clock.NewTimer(c.wait)
+			defer t.Stop()
+			over = t.C
+		}
+	}
+	budget := time.NewTimer(b.opts.Timeout + slack)
+	defer budget.Stop()
+	select {
+	case <-c.ready:
+	case <-over:
+	case <-ctx.Done():
+	case <-budget.C:
+		b.unanswered(c)
+		select {
+		case <-c.ready:
+		case <-over:
+		case <-ctx.Done():
+		}
+	}
+	// Several may have happened at once. A done ctx wins over the slot, the slot over the end of the wait.
+	if err := ended.Err(ctx); err != nil {
+		return 0, err
+	}
+	select {
+	case <-c.ready:
+		admitted = c.err == nil
+		return c.token, c.err
+	default:
+		return 0, b.inVain(time.Duration(b.clock.Now() - began))
+	}
+}
+
+// inVain is the refusal at the end of MaxWait.
+func (b *Bulkhead) inVain(waited time.Duration) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.outage.down && b.opts.OnOutage == leaf.FailLocal {
+		return b.fullShare(waited)
+	}
+	return b.full(waited)
+}
+
+// leave takes c out, wherever it stands: its place is free, or the slot that it was just granted goes to the next.
+func (b *Bulkhead) leave(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !c.decided:
+		b.remove(c)
+		if b.queue.Len() == 0 && b.engine.registered {
+			b.engine.now = true
+			b.run()
+		}
+	case c.err == nil:
+		if s := b.held[c.token]; s != nil {
+			delete(b.held, c.token)
+			b.put(s)
+		}
+	}
+}
+
+// unanswered lets the policy decide on a call for which the store had no answer in time, though it may answer others.
+func (b *Bulkhead) unanswered(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !c.waits {
+		b.decide(c, b.storeError(leaf.OpAdmit, errNoAnswer, false))
+	}
+}
+
+// remove takes c out of the queue. Under mu.
+func (b *Bulkhead) remove(c *call) {
+	if c.place != nil {
+		b.queue.Remove(c.place)
+		c.place = nil
+	}
+	if c.waits {
+		c.waits = false
+		b.waiting--
+	}
+}
+
+// grant gives s to c. Under mu.
+func (b *Bulkhead) grant(c *call, s *slot) {
+	b.remove(c)
+	b.last++
+	c.decided, c.token = true, b.last
+	b.held[c.token] = s
+	close(c.ready)
+}
+
+// refuse ends c with err. Under mu.
+func (b *Bulkhead) refuse(c *call, err error) {
+	b.remove(c)
+	c.decided, c.err = true, err
+	close(c.ready)
+}
+
+// turnedDown is what the store's no means to c: it waits on, if it may, and if there is a place. Under mu.
+func (b *Bulkhead) turnedDown(c *call, full func(time.Duration) error) {
+	most := b.cfg.Load().MaxQueue
+	switch {
+	case c.place == nil || c.waits:
+	case c.wait == 0 || most > 0 && b.waiting >= most:
+		b.refuse(c, full(0))
+	default:
+		c.waits = true
+		b.waiting++
+	}
+}

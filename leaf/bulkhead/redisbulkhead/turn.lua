@@ -1,0 +1,136 @@
+-- One turn of one process: give back, renew, take, wait; in this order, in one step.
+--
+-- The sorted set holds, by score:
+--   below 0      -(end of its place in the line)   a waiting process: 'w', the microsecond since when (16 digits), how many slots
+--                                                  it has had (16), how many it wants (3), its id (16 bytes)
+--   in (0, 1)    the last now / 1e16               '!', the marker: this set is a bulkhead's
+--   above 1      the end of its lease              a permit's token, 16 bytes; or '?', the quarantine
+local limit, lease, patience = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local seen, bound, id, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8] == '1'
+local queued, releases, renewals, wanted = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
+local at = 12
+
+local mark = redis.call('ZSCORE', key, '!')
+if not mark and redis.call('EXISTS', key) == 1 then
+  return redis.error_reply('ERR the key holds a sorted set that no bulkhead wrote: ' .. key)
+end
+
+-- What gives memory back comes first: a server that is out of memory lets a script go on that has written already, so that
+-- releases never fail, while a turn that only takes is refused as a whole.
+local released, freed = {}, 0
+for i = 1, releases do
+  released[i] = redis.call('ZREM', key, ARGV[at + i])
+  freed = freed + released[i]
+end
+at = at + releases
+
+-- A turn that was under way for longer than its process waited for it. What it wanted to keep or take may have been given
+-- back since.
+if bound > 0 and now > bound then
+  return {int(now), 1, 0, 0, 0, table.concat(released), ''}
+end
+
+redis.call('ZADD', key, string.format('%.17g', now / 1e16), '!')
+local back = mark and mark * 1e16 - now or 0
+if back > 1000000 then -- the server's clock stepped back: every end moves with it, or the dead would hold their slots that long
+  local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  for i = 1, #all, 2 do
+    local score = tonumber(all[i + 1])
+    if score > 1 then
+      redis.call('ZADD', key, int(math.max(2, score - back)), all[i])
+    elseif score < 0 then
+      redis.call('ZADD', key, int(math.min(-1, score + back)), all[i])
+    end
+  end
+end
+freed = freed + redis.call('ZREMRANGEBYSCORE', key, '(1', int(now))
+redis.call('ZREMRANGEBYSCORE', key, int(-now), '(0')
+
+local flags = 0
+if not mark and seen > 0 and now - seen < lease then -- the data was lost: time for the living to report
+  redis.call('ZADD', key, int(now + math.ceil(lease / 3)), '?')
+  flags = 2
+end
+local quarantine = redis.call('ZSCORE', key, '?')
+if quarantine then flags = flags + 4 end
+
+local ends, added = int(now + lease), {}
+for i = 1, renewals do
+  added[i] = redis.call('ZADD', key, ends, ARGV[at + i])
+end
+at = at + renewals
+
+local live = redis.call('ZCOUNT', key, '(1', '+inf')
+if quarantine then live = live - 1 end
+local free = quarantine and 0 or limit - live
+
+-- The line. A party's count is how many slots it has had since it came into it; who comes begins with the least that there is.
+local line, mine, least = {}, nil, nil
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', '(0')) do
+  local party = {
+    member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0,
+    want = tonumber(string.sub(member, 34, 36)) or 1, id = string.sub(member, -16), share = 0,
+  }
+  if party.id == id then mine = party else
+    line[#line + 1] = party
+    if not least or party.count < least then least = party.count end
+  end
+end
+local others, wanting = #line, 0
+for _, party in ipairs(line) do wanting = wanting + party.want end
+local me = mine or {since = string.format('%016.0f', now), count = least or 0, share = 0}
+me.want = wanted
+
+-- The free slots are dealt out one by one, each to who has had the fewest so far and, among equals, has waited longest. So a
+-- process that is slow to fetch what is its own does not lose it to a fast one. Who will not wait gets what is left.
+if free > 0 and others == 0 then
+  me.share = math.min(free, wanted)
+elseif free > 0 then
+  local left = free
+  if wait then line[#line + 1] = me else me.share = math.min(wanted, math.max(0, free - wanting)) end
+  while left > 0 do
+    local next = nil
+    for _, party in ipairs(line) do
+      if party.share < party.want then
+        local by = next and party.count + party.share - next.count - next.share or -1
+        if by < 0 or by == 0 and party.since < next.since then next = party end
+      end
+    end
+    if not next then break end
+    next.share, left = next.share + 1, left - 1
+  end
+  if wait then line[#line] = nil end
+end
+
+local granted = 0
+while granted < wanted and redis.call('ZSCORE', key, ARGV[at + granted + 1]) do granted = granted + 1 end -- sent twice
+if granted == 0 then
+  granted = me.share
+  for i = 1, granted do redis.call('ZADD', key, ends, ARGV[at + i]) end
+  me.count = me.count + granted
+  live, free = live + granted, free - granted
+end
+
+local member = nil
+if wait and granted < queued then
+  if granted > 0 then me.since = string.format('%016.0f', now) end
+  member = 'w' .. me.since .. string.format('%016.0f', me.count) .. string.format('%03d', math.min(queued - granted, 999)) .. id
+end
+if mine and mine.member ~= member then
+  redis.call('ZREM', key, mine.member)
+  freed = freed + 1
+end
+if member then
+  redis.call('ZADD', key, int(-now - patience), member)
+  flags = flags + 8
+end
+
+if freed > 0 and free > 0 and others > 0 then -- a hint for those whose turn it is; nothing hangs on it
+  local ids = {}
+  for _, party in ipairs(line) do if party.share > 0 then ids[#ids + 1] = party.id end end
+  if #ids > 0 then redis.pcall('PUBLISH', key, table.concat(ids)) end
+end
+
+local top = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+expire((math.max(tonumber(top[2]) - now, 0) + lease) / 1000)
+return {int(now), flags, granted, live, others, table.concat(released), table.concat(added)}
