@@ -63,7 +63,7 @@ var benches = []struct {
 	{name: "CountWithFailures", cfg: Config{Window: Count(1 << 16)}, ready: mixed},
 	{name: "CountWithin", cfg: Config{Window: Count(100).Within(time.Minute)}, ready: clean},
 	{name: "IsFailure", cfg: Config{IsFailure: func(err error) bool { return err != nil }}},
-	{name: "Failure", cfg: Config{FailureRate: Off, Consecutive: Off}, o: leaf.Outcome{Err: errBench}},
+	{name: "Failure", cfg: Config{FailureRate: Off, FailureCount: 1 << 30, Consecutive: Off}, o: leaf.Outcome{Err: errBench}},
 	{name: "RefusedOpen", cfg: Config{OpenFor: time.Hour}, ready: func(b *Breaker) {
 		for b.State() == Closed {
 			call(b, leaf.Outcome{Err: errBench})

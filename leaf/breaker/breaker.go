@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Breaker is a leaf.Guard, safe for concurrent use.
+// Breaker is a leaf.Guard, safe for concurrent use. Make one with [New]: the zero Breaker has no policy, and panics.
 type Breaker struct {
 	// Read by every call, written by transitions and Update alone.
 	word   atomic.Uint64 // the machine's word: a closed circuit admits with one load of it
@@ -73,10 +72,11 @@ func MustNew(cfg Config) *Breaker {
 // It trips nothing by itself: the next recorded result is judged by the new thresholds.
 func (b *Breaker) Update(cfg Config) error {
 	p, err := newPolicy(cfg)
-	var l check.List
+	l := check.List{Name: cfg.Name}
 	l.Add(err)
-	if !clock.Same(cfg.Clock, b.Config().Clock) {
-		l.Bad("breaker", "Clock", fmt.Sprintf("a %T", cfg.Clock), "the one given to New")
+	if was := b.Config().Clock; !clock.Same(was, cfg.Clock) && (cfg.Clock == nil || !check.Nil(cfg.Clock)) {
+		is, want := clock.Another(was, cfg.Clock)
+		l.Bad("breaker", "Clock", is, want)
 	}
 	if err := l.Err(); err != nil {
 		return err

@@ -16,7 +16,8 @@ const (
 	NoLease = -1
 )
 
-// Config of a [Breaker]. Zero fields mean the default.
+// Config of a [Breaker]. Zero fields mean the default. At least one of FailureRate, FailureCount, Consecutive and SlowCall must
+// be on: a breaker that nothing trips is an error.
 type Config struct {
 	// Name is named in errors and changes; "" is allowed.
 	Name string

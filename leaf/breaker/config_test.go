@@ -21,7 +21,7 @@ func TestZeroFieldsMeanTheDocumentedDefaults(t *testing.T) {
 
 func TestWhatIsInForceIsAValidConfig(t *testing.T) {
 	for _, cfg := range []Config{{}, {SlowCall: time.Second}, {OpenFor: time.Hour}, {Window: Count(5)}, {FailureRate: Off},
-		{FailureRate: Off, Consecutive: Off, FailureCount: Off, SlowCall: Off, BlameAfter: Off, ProbeLease: NoLease}} {
+		{FailureRate: Off, Consecutive: Off, FailureCount: 1, SlowCall: Off, BlameAfter: Off, ProbeLease: NoLease}} {
 		b := MustNew(cfg)
 		again, err := New(b.Config())
 		require.NoError(t, err, "%+v", cfg)
@@ -87,13 +87,49 @@ func TestBadConfigsAreErrorsThatNameFieldAndValue(t *testing.T) { // C45
 		{Config{Window: Time(-time.Second)}, "Window is time(-1s)"},
 		{Config{Window: Time(time.Second).Within(time.Second)}, "Window is time(1s) within 1s: want Within on a count window"},
 		{Config{Window: Window{}.Within(time.Second)}, "Window is time(10s) within 1s"},
-		{Config{Clock: noClock}, "Clock is (*clockwork.FakeClock)(nil)"},
+		{Config{SlowCall: -2, SlowRate: 0.5}, "SlowCall is -2ns"},
+		{Config{SlowRate: 7}, "SlowRate is 7: want 0 where SlowCall is off"},
+		{Config{FailureRate: Off, Consecutive: Off}, "FailureRate is Off, as are Consecutive, FailureCount and SlowCall: want one of them"},
+		{Config{FailureRate: Off, Consecutive: Off, FailureCount: Off, SlowCall: Off}, "FailureRate is Off, as are Consecutive,"},
+		{Config{Clock: noClock}, "Clock is a nil *clockwork.FakeClock"},
 	} {
 		b, err := New(c.cfg)
 		require.ErrorContains(t, err, "breaker: "+c.want)
 		require.Nil(t, b)
 		require.NotContains(t, err.Error(), "\n", "one fault, one message")
 		require.Panics(t, func() { MustNew(c.cfg) })
+	}
+}
+
+// Any one rule is enough.
+func TestOneRuleMakesABreaker(t *testing.T) {
+	for _, change := range []func(*Config){
+		func(c *Config) { c.FailureRate = 1 }, func(c *Config) { c.Consecutive = 1 },
+		func(c *Config) { c.FailureCount = 1 }, func(c *Config) { c.SlowCall = 1 },
+	} {
+		cfg := Config{FailureRate: Off, Consecutive: Off}
+		change(&cfg)
+		_, err := New(cfg)
+		require.NoError(t, err, "%+v", cfg)
+	}
+}
+
+func TestConfigErrorsNameTheBreaker(t *testing.T) {
+	_, err := New(Config{Name: "bank", OpenFor: -1, Probes: -1})
+	require.EqualError(t, err, "breaker \"bank\": OpenFor is -1ns: want positive\n"+
+		"breaker \"bank\": Probes is -1: want from 1, or 0 for the default")
+}
+
+// What may not change is named as it was and as it would become; a Clock that is nothing is that one mistake.
+func TestClockMayNotChange(t *testing.T) {
+	var none *clockwork.FakeClock
+	b := MustNew(Config{Clock: clockwork.NewFakeClock()})
+	for want, c := range map[string]clockwork.Clock{
+		"Clock is real time: want the one that it was made with, a *clockwork.FakeClock: it may not change":                    nil,
+		"Clock is another *clockwork.FakeClock: want the one that it was made with, a *clockwork.FakeClock: it may not change": clockwork.NewFakeClock(),
+		"Clock is a nil *clockwork.FakeClock: want a clock, or nil for real time":                                              none,
+	} {
+		require.EqualError(t, b.Update(Config{Clock: c}), "breaker: "+want)
 	}
 }
 

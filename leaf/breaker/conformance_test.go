@@ -28,7 +28,9 @@ func TestConformance(t *testing.T) {
 	}
 	t.Run("closed", func(t *testing.T) {
 		guardtest.Run(t, guardtest.Config{
-			New:      func(testing.TB) leaf.Guard { return MustNew(Config{FailureRate: Off, Consecutive: Off}) },
+			New: func(testing.TB) leaf.Guard {
+				return MustNew(Config{FailureRate: Off, FailureCount: 1 << 30, Consecutive: Off})
+			},
 			Refusing: open,
 		})
 	})

@@ -188,7 +188,7 @@ func TestUpdateWithAnInvalidConfigChangesNothing(t *testing.T) {
 	cfg := r.Config()
 	cfg.Clock, cfg.MinCalls = nil, -1
 	err := r.Update(cfg)
-	require.ErrorContains(t, err, "Clock is a <nil>: want the one given to New")
+	require.ErrorContains(t, err, "Clock is real time: want the one that it was made with, a *breaker.steppedClock")
 	require.ErrorContains(t, err, "MinCalls is -1", "every fault at once")
 	require.NoError(t, MustNew(Config{}).Update(Config{Clock: clockwork.NewRealClock()}), "nil is real time")
 }

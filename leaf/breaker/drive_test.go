@@ -192,7 +192,9 @@ func (p *pair) update() {
 	cfg := modelConfigs[p.rnd.IntN(len(modelConfigs))]
 	if p.rnd.IntN(2) == 0 {
 		cfg.Window = p.m.cfg.Window // the history stays
-		cfg.FailureCount = 0
+		if cfg.FailureCount = 0; cfg.FailureRate == Off {
+			return // no rule would be left
+		}
 	}
 	if cfg.Window.kind == countWindow && cfg.FailureRate == Off {
 		return

@@ -2,8 +2,9 @@ package breaker
 
 import (
 	"errors"
-	"strconv"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
 )
 
 // ErrOpen matches every refusal of a breaker, open or out of probes.
@@ -19,11 +20,10 @@ type OpenError struct {
 
 // Error names the breaker, its state and the wait.
 func (e *OpenError) Error() string {
-	s := "breaker"
-	if e.Name != "" {
-		s += " " + strconv.Quote(e.Name)
+	if e == nil {
+		return "breaker: nil"
 	}
-	s += ": " + e.State.String()
+	s := check.Called("breaker", e.Name) + ": " + e.State.String()
 	if e.State == HalfOpen {
 		s += ", all probes are out"
 	}
@@ -34,14 +34,19 @@ func (e *OpenError) Error() string {
 }
 
 // Unwrap is ErrOpen.
-func (e *OpenError) Unwrap() error { return ErrOpen }
+func (e *OpenError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return ErrOpen
+}
 
 // Rejected is true.
-func (e *OpenError) Rejected() bool { return true }
+func (e *OpenError) Rejected() bool { return e != nil }
 
 // RetryAfter is Wait where it is positive.
 func (e *OpenError) RetryAfter() (time.Duration, bool) {
-	if e.Wait <= 0 {
+	if e == nil || e.Wait <= 0 {
 		return 0, false
 	}
 	return e.Wait, true

@@ -2,64 +2,24 @@ package breaker
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/fairlead/fairlead/internal/refusal"
+	"github.com/fairlead/fairlead/internal/breaking"
 	"github.com/fairlead/fairlead/leaf"
 )
 
 // result is what one outcome means for the breaker; the zero result is neutral.
-type result uint8
+type result = breaking.Result
 
 const (
-	neutral   result = 0
-	succeeded result = 1 << iota
-	failed
-	slow // alone: a call that says nothing but that it lasted
+	neutral   = breaking.Neutral
+	succeeded = breaking.Succeeded
+	failed    = breaking.Failed
+	slow      = breaking.Slow
 )
 
-// judge is the one place that decides what an outcome means. It calls IsFailure, whose panic is the caller's to handle.
+// judge decides what an outcome means. It calls IsFailure, whose panic is the caller's to handle.
 func (p *policy) judge(o leaf.Outcome) result {
-	lasted := neutral
-	if p.SlowCall > 0 && o.Took >= p.SlowCall {
-		lasted = slow
-	}
-	switch {
-	case o.Verdict == leaf.Returned && o.Err == nil && p.IsFailure == nil: // most calls, so first
-		return succeeded | lasted
-	case o.Verdict == leaf.NotRun, o.Verdict == leaf.Ignored, refusal.Is(o.Err):
-		return neutral
-	case o.Verdict == leaf.CallerCancelled:
-		return lasted
-	case o.Verdict == leaf.TimedOut, o.Verdict == leaf.Panicked:
-		return failed | lasted
-	case o.Verdict == leaf.CallerExpired && !p.blames(o):
-		return neutral
-	case p.isFailure(o.Err):
-		return failed | lasted
-	case o.Verdict == leaf.CallerExpired:
-		return neutral
-	}
-	return succeeded | lasted
-}
-
-// blames says that the callback had its chance before the caller's deadline ended it.
-func (p *policy) blames(o leaf.Outcome) bool {
-	switch {
-	case p.BlameAfter > 0:
-		return o.Took >= p.BlameAfter
-	case p.BlameAfter == Off:
-		return false
-	}
-	half := o.Given > 0 && o.Took >= o.Given-o.Took // not Given/2, which rounds
-	return half || o.Took >= 100*time.Millisecond
-}
-
-func (p *policy) isFailure(err error) bool {
-	if p.IsFailure == nil {
-		return err != nil
-	}
-	return p.IsFailure(err)
+	return breaking.Judge{SlowCall: p.SlowCall, BlameAfter: p.BlameAfter, IsFailure: p.IsFailure}.Of(o)
 }
 
 // totals is what a window holds.

@@ -163,7 +163,7 @@ func TestDecimalRatesAreComparedExactly(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	base := Config{MinCalls: 10, FailureRate: Off, Consecutive: Off}
+	base := Config{MinCalls: 10, FailureRate: Off, Consecutive: Off, FailureCount: math.MaxInt}
 	with := func(change func(*Config)) Config {
 		c := base
 		change(&c)

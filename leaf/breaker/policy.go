@@ -45,7 +45,7 @@ func minCalls(cfg Config) int {
 func openFor(cfg Config) time.Duration { return cmp.Or(cfg.OpenFor, 5*time.Second) }
 
 func validate(cfg Config) error {
-	var l check.List
+	l := check.List{Name: cfg.Name}
 	need := func(ok bool, field string, value any, want string) {
 		if !ok {
 			l.Bad("breaker", field, value, want)
@@ -67,18 +67,27 @@ func validate(cfg Config) error {
 			fmt.Sprintf("less than MinCalls, %d, where FailureRate is Off: it could never be reached", reach))
 	}
 	need(cfg.SlowCall >= Off, "SlowCall", cfg.SlowCall, "positive, or breaker.Off")
-	need(cfg.SlowRate == 0 || ratio(cfg.SlowRate), "SlowRate", cfg.SlowRate, "above 0 and at most 1")
-	need(cfg.SlowRate == 0 || cfg.SlowCall > 0, "SlowRate", cfg.SlowRate, "0 where SlowCall is off")
+	if cfg.SlowCall == 0 || cfg.SlowCall == Off {
+		need(cfg.SlowRate == 0, "SlowRate", cfg.SlowRate, "0 where SlowCall is off")
+	} else {
+		need(cfg.SlowRate == 0 || ratio(cfg.SlowRate), "SlowRate", cfg.SlowRate, "above 0 and at most 1")
+	}
+	if cfg.FailureRate == Off && cfg.FailureCount <= 0 && cfg.SlowCall <= 0 {
+		need(cfg.Consecutive != Off, "FailureRate", "Off, as are Consecutive, FailureCount and SlowCall",
+			"one of them: a breaker without a rule never opens")
+		need(cfg.Consecutive != 0 || minCalls(cfg) > 5 || minCalls(cfg) < 1, "MinCalls", minCalls(cfg),
+			"above 5, the default of Consecutive, where no other rule is on: it could never be reached")
+	}
 	need(cfg.OpenFor >= 0, "OpenFor", cfg.OpenFor, "positive")
 	need(cfg.OpenGrowth == 0 || cfg.OpenGrowth >= 1 && check.Finite(cfg.OpenGrowth), "OpenGrowth", cfg.OpenGrowth,
 		"finite and at least 1")
 	need(cfg.MaxOpenFor == 0 || cfg.MaxOpenFor >= max(1, openFor(cfg)), "MaxOpenFor", cfg.MaxOpenFor,
-		fmt.Sprintf("at least OpenFor, %v", openFor(cfg)))
+		fmt.Sprintf("at least OpenFor, %v", max(1, openFor(cfg))))
 	need(cfg.Probes >= 0, "Probes", cfg.Probes, "from 1, or 0 for the default")
 	need(cfg.ProbeSuccesses >= 0, "ProbeSuccesses", cfg.ProbeSuccesses, "from 1, or 0 for the default")
 	need(cfg.ProbeLease >= NoLease, "ProbeLease", cfg.ProbeLease, "positive, or breaker.NoLease")
 	need(cfg.BlameAfter >= Off, "BlameAfter", cfg.BlameAfter, "positive, or breaker.Off")
-	need(cfg.Clock == nil || !check.Nil(cfg.Clock), "Clock", fmt.Sprintf("(%T)(nil)", cfg.Clock), "a clock, or nil for real time")
+	need(cfg.Clock == nil || !check.Nil(cfg.Clock), "Clock", check.Type(cfg.Clock), "a clock, or nil for real time")
 	return l.Err()
 }
 

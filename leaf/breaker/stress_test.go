@@ -72,7 +72,7 @@ func TestNothingIsLostOrCountedTwiceUnderLoad(t *testing.T) {
 // The clock runs on while results come in: what is counted in a bucket that ends must not get lost.
 func TestNothingIsLostWhenBucketsEndUnderLoad(t *testing.T) {
 	clk := &steppedClock{}
-	b := MustNew(Config{Window: Time(10 * time.Second), FailureRate: Off, Consecutive: Off, Clock: clk})
+	b := MustNew(Config{Window: Time(10 * time.Second), FailureRate: Off, FailureCount: 1 << 30, Consecutive: Off, Clock: clk})
 	const goroutines, each = 4, 5000
 	var wg sync.WaitGroup
 	for g := range goroutines {

@@ -57,6 +57,15 @@ func (w Window) String() string {
 	return s
 }
 
+// Size is what w counts: so many calls (0 = any number), none older than a time (0 = of any age). Time(d) is 0 calls and d.
+func (w Window) Size() (calls int, within time.Duration) {
+	w = w.filled()
+	if w.kind == timeWindow {
+		return 0, w.span
+	}
+	return w.calls, w.within
+}
+
 // filled is w with the default filled in.
 func (w Window) filled() Window {
 	if w.kind == defaultWindow {

@@ -1,14 +1,17 @@
 package breaker
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// off judges nothing, so that a window can be watched.
-func off(w Window) Config { return Config{Window: w, FailureRate: Off, Consecutive: Off} }
+// off has no rule that anything here could meet, so that a window can be watched.
+func off(w Window) Config {
+	return Config{Window: w, FailureRate: Off, Consecutive: Off, SlowCall: math.MaxInt64}
+}
 
 func TestATimeWindowSlidesByBuckets(t *testing.T) {
 	r := newRig(t, off(Time(10*time.Second)))
@@ -201,4 +204,16 @@ func TestASuccessThatNeededNoJudgingEndsTheRow(t *testing.T) {
 	r.run(1, failure)
 	r.is(Open)
 	require.Equal(t, "4 failures in a row", r.Snapshot().Reason)
+}
+
+func TestSizeIsWhatTheWindowCounts(t *testing.T) {
+	for w, want := range map[Window][2]int{
+		{}:                             {0, int(10 * time.Second)},
+		Time(time.Minute):              {0, int(time.Minute)},
+		Count(100):                     {100, 0},
+		Count(7).Within(3 * time.Hour): {7, int(3 * time.Hour)},
+	} {
+		calls, within := w.Size()
+		require.Equal(t, want, [2]int{calls, int(within)}, w.String())
+	}
 }
