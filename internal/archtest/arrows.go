@@ -38,6 +38,7 @@ var layers = []layer{
 	{match: "pipeline/registry", module: belowPipeline, outside: []string{clockworkModule, goRedisModule, yamlModule}},
 	{match: "pipeline/*", module: belowPipeline, outside: []string{clockworkModule}},
 	{match: "internal/redisscript", module: []string{"leaf", "internal/..."}, outside: []string{clockworkModule, goRedisModule}},
+	{match: "internal/redistest", module: []string{"internal/..."}, outside: []string{goRedisModule}},
 	{match: "internal/...", module: []string{"leaf", "internal/..."}, outside: []string{clockworkModule}},
 	// Examples show what a user can do, and a user has no internal packages.
 	{match: "examples/...", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule}},

@@ -40,6 +40,7 @@ var refusals = []struct {
 	{"CROSSSLOT ", false},
 	{"ERR unknown command", false},
 	{"ERR max number of clients reached", true},
+	{"ERR Protocol error: unauthenticated", true}, // NOAUTH's form for a command of more than 10 arguments
 }
 
 // inScript is how Redis 6.2 reports the same from inside a script. Each of them is raised by the first command that writes, and
