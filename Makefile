@@ -1,7 +1,7 @@
 # The two commands: `make test`, and `go run ./examples/quickstart`.
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: test lint bench fuzz vuln tools
+.PHONY: test lint bench bench-redis fuzz vuln tools
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -25,6 +25,10 @@ lint:
 # make bench BENCH=Breaker
 bench:
 	for m in $(MODULES); do (cd "$$m" && go test -run '^$$' -bench '$(BENCH)' -benchmem ./...); done
+
+# The shared guards beside redis_rate and a plain lease, and while Redis is stopped; one table, about a minute.
+bench-redis: tools
+	cd examples/bench-redis && go run . -write RESULTS.md
 
 # Each fuzz target in turn. make fuzz FUZZTIME=10m
 fuzz:

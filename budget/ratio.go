@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"sync"
@@ -29,6 +28,8 @@ type RatioConfig struct {
 }
 
 // Ratio is the ratio budget: MinPerSecond × TTL tokens plus Ratio per deposit of the last TTL, less what was spent in it.
+// With the defaults the floor alone is 100 tokens, there at once and for a process that has sent nothing yet. Make one with
+// [NewRatio]: the zero Ratio remembers nothing, and panics.
 //
 // A reservation is spent from the moment it is made, and from the moment it is committed where that is later. One that
 // nobody decides is forgotten after TTL, as what was spent is; when it is committed after all, it counts from then, since
@@ -78,7 +79,7 @@ func (r *Ratio) Update(cfg RatioConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !clock.Same(cfg.Clock, r.cfg.Clock) {
-		return fmt.Errorf("budget: Clock is %T: want the one that the budget was made with", cfg.Clock)
+		return anotherClock(r.cfg.Clock, cfg.Clock)
 	}
 	if cfg.TTL != r.cfg.TTL {
 		now := r.clock.Now()
@@ -234,6 +235,13 @@ func (c RatioConfig) filled() (RatioConfig, error) {
 
 func checkClock(bad *check.List, c clockwork.Clock) {
 	if c != nil && check.Nil(c) {
-		bad.Bad("budget", "Clock", fmt.Sprintf("a nil %T", c), "nil itself (real time) or a clock")
+		bad.Bad("budget", "Clock", check.Type(c), "nil itself (real time) or a clock")
 	}
+}
+
+func anotherClock(was, next clockwork.Clock) error {
+	var bad check.List
+	is, want := clock.Another(was, next)
+	bad.Bad("budget", "Clock", is, want)
+	return bad.Err()
 }

@@ -45,7 +45,8 @@ func (r *ring) word(slot int64) *atomic.Uint64 {
 func pack(slot int64, n uint32) uint64 { return uint64(slot)<<32 | uint64(n) }
 
 // add counts one event in slot. Lock-free; a caller that was held up for a TTL since it read the clock counts in the slot
-// that has taken the word since, instead of wiping it.
+// that has taken the word since, instead of wiping it. One that was held up for two of them wipes it: further ahead is
+// where a clock that jumped back has left its words, and these must go.
 func (r *ring) add(slot int64) {
 	w := r.word(slot)
 	for {

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 type TokenConfig struct {
 	// Capacity is the most tokens there are; required, from 1. The pool starts full.
 	Capacity int
-	// Refill is tokens per Per; 0 = none (a pool for the process's life). They flow in evenly, exact to the nanosecond.
+	// Refill is tokens per Per; 0 = none (a pool for the process's life); else from 1. They flow in evenly, exact to the nanosecond.
 	Refill int
 	// Per is the time of one Refill; 0 = 1 s; else positive.
 	Per time.Duration
@@ -25,7 +24,7 @@ type TokenConfig struct {
 	Clock clockwork.Clock
 }
 
-// Tokens is the pool; Deposit does nothing.
+// Tokens is the pool; Deposit does nothing. Make one with [NewTokens]: the zero Tokens has none, ever.
 //
 // A reservation that goes back after Hold and is committed later all the same takes a token once more, since the retry
 // is sent: the pool may run into debt, and Reserve says false until Refill has paid it.
@@ -72,7 +71,7 @@ func (t *Tokens) Update(cfg TokenConfig) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !clock.Same(cfg.Clock, t.cfg.Clock) {
-		return fmt.Errorf("budget: Clock is %T: want the one that the budget was made with", cfg.Clock)
+		return anotherClock(t.cfg.Clock, cfg.Clock)
 	}
 	t.pool.advance(t.clock.Now()) // what has flowed in until now did so at the old rate
 	t.pool.configure(cfg)

@@ -79,12 +79,12 @@ func (c *call) outcome(ctx context.Context, err error) Outcome {
 	if err == nil {
 		return o
 	}
-	switch ctx.Err() {
-	case nil:
+	switch by := ctx.Err(); {
+	case by == nil:
 		if !c.deadline.IsZero() && !end.Before(c.deadline) {
 			o.Verdict = CallerExpired
 		}
-	case context.DeadlineExceeded:
+	case ended.Is(by, context.DeadlineExceeded):
 		o.Verdict = CallerExpired
 	default:
 		o.Verdict = CallerCancelled

@@ -2,6 +2,7 @@ package leaf_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,3 +172,35 @@ func TestDoNotRunKnowsGiven(t *testing.T) {
 		require.Equal(t, leaf.Outcome{Verdict: leaf.NotRun, Err: err, Given: time.Second}, g.only(t))
 	})
 }
+
+// over is a context that ends with an error of its own.
+type over struct {
+	context.Context
+	err error
+}
+
+func (c *over) Err() error { return c.err }
+
+// What wraps DeadlineExceeded is a deadline, as in a pipeline; what is uncomparable is none, and panics nowhere.
+func TestDoContextWithAnErrOfItsOwn(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want leaf.Verdict
+	}{
+		{fmt.Errorf("rpc: %w", context.DeadlineExceeded), leaf.CallerExpired}, {errWork, leaf.CallerCancelled},
+		{list{[]error{errWork}}, leaf.CallerCancelled},
+	} {
+		ctx := &over{Context: t.Context()}
+		var g tally
+		_, err := leaf.Do(ctx, &g, func(context.Context) (int, error) {
+			ctx.err = row.err
+			return 0, errWork
+		})
+		require.Equal(t, errWork, err)
+		require.Equal(t, row.want, g.only(t).Verdict, row.err)
+	}
+}
+
+type list struct{ of any }
+
+func (list) Error() string { return "list" }

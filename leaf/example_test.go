@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead/fairlead/leaf"
 )
@@ -13,16 +14,20 @@ var errFull = &fullError{}
 
 type fullError struct{}
 
-func (*fullError) Error() string  { return "no slot" }
-func (*fullError) Rejected() bool { return true }
+func (*fullError) Error() string                     { return "no slot" }
+func (*fullError) Rejected() bool                    { return true }
+func (*fullError) RetryAfter() (time.Duration, bool) { return 0, false } // nobody knows
 
-// slots is a guard in ten lines: at most max calls at once.
+// slots is a guard in twenty lines: at most max calls at once.
 type slots struct {
 	max   int64
 	inUse atomic.Int64
 }
 
-func (s *slots) Acquire(context.Context) (leaf.Permit, error) {
+func (s *slots) Acquire(ctx context.Context) (leaf.Permit, error) {
+	if ctx.Err() != nil { // takes nothing, and says how ctx ended
+		return leaf.Permit{}, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
+	}
 	if s.inUse.Add(1) > s.max {
 		s.inUse.Add(-1)
 		return leaf.Permit{}, errFull

@@ -25,6 +25,9 @@ import (
 // it. Where a pipeline asks before the first guard exists, the careful answer is given: an Occupier occupies, a Timed wants
 // Took; Lease is the shortest of the guards that exist, 0 without one.
 //
+// It hides the clock of its guards from a pipeline's Build, which finds no guard to ask: that they are on the clock of the
+// other layers is make's to see to. A pipeline whose other layers name no clock is on real time.
+//
 // Calls that meet while their key's guard is being made wait for it (TryAcquire too: it is made, not asked) as long as
 // their ctx lives, and share make's error; when make panics, the next of them tries. Room is sought only once max guards
 // exist; it asks idle about at most all of them. The functions run outside every lock, idle at any time: all three

@@ -3,6 +3,7 @@ package leaf
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/refusal"
@@ -24,21 +25,38 @@ type StoreError struct {
 
 // Error names the operation, the guard, the store's error, and whether it was executed.
 func (e *StoreError) Error() string {
+	if e == nil {
+		return "store: nil"
+	}
 	executed := "may have been executed"
 	if e.NotExecuted {
 		executed = "not executed"
 	}
-	return fmt.Sprintf("store: %s for %q failed (%s): %v", e.Op, e.Name, executed, e.Err)
+	op := e.Op
+	if e.Name != "" {
+		op += " for " + strconv.Quote(e.Name)
+	}
+	return fmt.Sprintf("store: %s failed (%s): %v", op, executed, e.Err)
 }
 
 // Unwrap is Err.
-func (e *StoreError) Unwrap() error { return e.Err }
+func (e *StoreError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Rejected is true for OpAdmit alone: the callback did not run.
-func (e *StoreError) Rejected() bool { return e.Op == OpAdmit }
+func (e *StoreError) Rejected() bool { return e != nil && e.Op == OpAdmit }
 
 // RetryAfter is Err's own hint, if it has one.
-func (e *StoreError) RetryAfter() (time.Duration, bool) { return refusal.RetryAfter(e.Err) }
+func (e *StoreError) RetryAfter() (time.Duration, bool) {
+	if e == nil {
+		return 0, false
+	}
+	return refusal.RetryAfter(e.Err)
+}
 
 // Outage is what a shared guard does while its store cannot be asked.
 type Outage uint8
@@ -74,5 +92,7 @@ type StoreEvent struct {
 	Err    error
 }
 
-// OnStore is the hook's type.
+// OnStore is the hook of a guard that is shared through a store: told when the store fails (the first failure of an outage),
+// when it answers again, and of each permit that came back after its lease (overage). ctx is that of the call which found
+// out, and may be done. It must be safe for concurrent use; a guard's options may say more. A nil OnStore is told nothing.
 type OnStore func(ctx context.Context, e StoreEvent)

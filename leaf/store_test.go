@@ -24,7 +24,7 @@ func TestStoreErrorText(t *testing.T) {
 	e := &leaf.StoreError{Op: leaf.OpAdmit, Name: "db", Err: errWork, NotExecuted: true}
 	require.EqualError(t, e, `store: admit for "db" failed (not executed): work failed`)
 	e = &leaf.StoreError{Op: leaf.OpRecord, Err: errWork}
-	require.EqualError(t, e, `store: record for "" failed (may have been executed): work failed`)
+	require.EqualError(t, e, `store: record failed (may have been executed): work failed`)
 }
 
 func TestStoreErrorUnwraps(t *testing.T) {
@@ -53,4 +53,14 @@ func TestOutageNames(t *testing.T) {
 	} {
 		require.Equal(t, name, o.String())
 	}
+}
+
+// A typed nil says nothing, and panics nowhere.
+func TestStoreErrorNil(t *testing.T) {
+	var err *leaf.StoreError
+	require.Equal(t, "store: nil", err.Error())
+	require.NoError(t, err.Unwrap())
+	require.False(t, err.Rejected())
+	_, ok := err.RetryAfter()
+	require.False(t, ok)
 }

@@ -21,19 +21,23 @@ type admission struct {
 func (c *call) admit(a *admission) bool {
 	c.admitting = true
 	c.fresh = false
+	began := c.waitBegins()
 	guards := c.plan.guards
 	for i := range guards {
 		var err error
 		if at := guards[i].at; at != nil {
-			if !c.fresh {
-				c.reading = c.plan.clock.Instant()
+			if !c.fresh && guards[i].kind != kindBulkhead { // a bulkhead only says whether it waited
+				c.reading, c.fresh = c.plan.clock.Instant(), true
 			}
-			a.permits[i], c.fresh, err = at.AcquireAt(c.ctx, c.reading)
+			var fresh bool
+			a.permits[i], fresh, err = at.AcquireAt(c.ctx, c.reading)
+			c.fresh = c.fresh && fresh
 		} else {
 			a.permits[i], err = guards[i].guard.Acquire(c.ctx)
 			c.fresh = false
 		}
 		if err != nil {
+			c.waitEnds(began)
 			if !c.noteEnded(err) {
 				c.pending, c.refusal = &guards[i], err
 			}
@@ -42,10 +46,17 @@ func (c *call) admit(a *admission) bool {
 		}
 		a.held = i + 1
 	}
+	c.waitEnds(began)
 	if c.ctx.Err() != nil {
 		c.endedBy = ended.Err(c.ctx)
 		a.settle(c.caller, c.notRun(c.endedBy))
 		return false
+	}
+	if c.looping {
+		if final := c.loop.Ready(); final != nil {
+			a.settle(c.caller, c.notRun(final))
+			return c.stop(final)
+		}
 	}
 	return true
 }

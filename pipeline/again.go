@@ -6,11 +6,14 @@ import (
 
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/retry"
 )
 
 // again decides whether the call goes on after an attempt that failed or was not admitted, and waits for it.
 func (c *call) again() bool {
 	switch {
+	case c.final != nil:
+		return false
 	case c.endedBy != nil:
 		return c.giveUp()
 	case c.pending != nil:
@@ -37,7 +40,7 @@ func (c *call) giveUp() bool {
 // afterFailure: fn ran and failed.
 func (c *call) afterFailure() bool {
 	c.hint()
-	if !c.looping {
+	if !c.looping || nestedRefusal(c.failure) {
 		return c.stop(c.failure)
 	}
 	if final := c.loop.Judge(c.ctx, c.failure); final != nil {
@@ -77,18 +80,23 @@ func (c *call) afterRefusal() bool {
 	if !c.looping {
 		return c.stop(err)
 	}
-	_, store := errors.AsType[*leaf.StoreError](err) // stops always: an outage is no verdict, and a retry only feeds it
-	if final := c.loop.Refused(c.ctx, err, by.retried && !store); final != nil {
+	if final := c.loop.Refused(c.ctx, err, by.retried && !storeFailed(err)); final != nil {
 		return c.stop(final)
 	}
 	return c.peekCooldown() && c.peekBreaker()
+}
+
+// storeFailed says that err stops the loop always: an outage is no verdict, and a retry only feeds it.
+func storeFailed(err error) bool {
+	_, ok := errors.AsType[*leaf.StoreError](err)
+	return ok
 }
 
 // notBefore makes the cooldown's wait the lower bound of the delay; one that does not fit is a deferral. A call whose fn
 // never ran is refused instead, and a cooldown that names no wait can only refuse.
 func (c *call) notBefore(err error) bool {
 	wait, ok := refusal.RetryAfter(err)
-	if c.runs == 0 || !ok || wait <= 0 {
+	if c.runs == 0 || !ok || wait <= 0 || storeFailed(err) {
 		c.noteRefusal(kindCooldown, err)
 		return c.stop(c.loop.Refused(c.ctx, err, false))
 	}
@@ -108,7 +116,10 @@ func (c *call) backoff() bool {
 	if c.plan.observe != nil {
 		c.tell(Event{Kind: RetryScheduled, Attempt: c.runs + 1, Delay: delay, Wait: c.loop.Wait()})
 	}
-	if final := c.loop.Sleep(c.ctx); final != nil {
+	began := c.waitBegins()
+	final := c.loop.Sleep(c.ctx)
+	c.waitEnds(began)
+	if final != nil {
 		return c.stop(final)
 	}
 	c.delay += delay
@@ -134,10 +145,20 @@ func (c *call) hint() {
 	}
 }
 
-// asked is the wait that fn's last failure asks for; 0 = none. A refusal that came out of fn is some guard's of this
-// process, and says nothing of the other side.
+// nestedRefusal says that a refusal deeper down came out of fn as the nested pipeline's RanError. It is no more retried than
+// the refusal itself would be.
+func nestedRefusal(err error) bool {
+	_, ok := errors.AsType[*RanError](err)
+	return ok
+}
+
+// asked is the wait that fn's last failure asks for; 0 = none. A refusal that came out of fn, however it is wrapped, is some
+// guard's of this process, and says nothing of the other side.
 func (c *call) asked() time.Duration {
-	if c.failure == nil || refusal.Is(c.failure) {
+	if c.failure == nil || refusal.Is(c.failure) || nestedRefusal(c.failure) {
+		return 0
+	}
+	if stop, ok := errors.AsType[*retry.Error](c.failure); ok && stop != nil && stop.Reason == retry.Refused {
 		return 0
 	}
 	find := refusal.RetryAfter

@@ -78,7 +78,7 @@ func BenchmarkDo(b *testing.B) {
 }
 
 func BenchmarkTwoFailuresThenSuccess(b *testing.B) {
-	p := full(breaker.Count(100)).Breaker(breaker.MustNew(breaker.Config{FailureRate: breaker.Off, Consecutive: breaker.Off})).
+	p := full(breaker.Count(100)).Breaker(breaker.MustNew(breaker.Config{FailureRate: breaker.Off, FailureCount: 1 << 20, Consecutive: breaker.Off})).
 		Retry(retry.MustNew(retry.Config{Backoff: retry.Immediate, NoBudget: true})).MustBuild()
 	down := errors.New("down")
 	b.ReportAllocs()

@@ -18,17 +18,14 @@ const defaultFallbackTimeout = time.Second
 
 // plan checks everything at once, then puts the layers in their order.
 func (b Builder) plan() (*plan, error) {
-	var bad check.List
+	bad := check.List{Name: b.name}
 	if b.name == "" {
 		bad.Bad("pipeline", "name", `""`, "a name, for events and errors")
 	}
 	if b.fallbackTimeout < 0 {
 		bad.Bad("pipeline", "FallbackTimeout", b.fallbackTimeout, "a positive duration (0 = 1s)")
 	}
-	b.checkNil(&bad)
-	if err := bad.Err(); err != nil {
-		return nil, err // what follows asks the layers
-	}
+	b = b.checkNil(&bad) // what follows asks the layers
 	b.checkOrder(&bad)
 	b.checkTimes(&bad)
 	clk := b.checkClocks(&bad)
@@ -38,41 +35,51 @@ func (b Builder) plan() (*plan, error) {
 	return b.compile(clk), nil
 }
 
-// checkNil finds layers that were given and are nothing.
-func (b Builder) checkNil(bad *check.List) {
-	given := func(k kind, layer any) {
-		if b.set.has(k) && check.Nil(layer) {
-			bad.Bad("pipeline", k.String(), fmt.Sprintf("a nil %T", layer), "a layer (leave the method out for none)")
-		}
-	}
-	given(kindTimeout, b.total)
-	given(kindRetry, b.retry)
-	given(kindCooldown, b.cooldown)
-	given(kindBreaker, b.breaker)
-	given(kindRateLimit, b.rateLimit)
-	given(kindBulkhead, b.bulkhead)
-	given(kindAttemptTimeout, b.attempt)
-	for i, g := range b.extra {
-		if check.Nil(g) {
-			bad.Bad("pipeline", fmt.Sprintf("With guard %d", i+1), fmt.Sprintf("a nil %T", g), "a guard")
-		}
-	}
+// checkNil finds layers that were given and are nothing. What it returns is b without them, so that the others can be asked.
+func (b Builder) checkNil(bad *check.List) Builder {
 	if n := len(b.layers()); n > maxGuards {
 		bad.Bad("pipeline", "the number of guards", n, fmt.Sprintf("at most %d", maxGuards))
 	}
+	none := func(k kind, layer any) bool {
+		if b.set.has(k) && check.Nil(layer) {
+			bad.Bad("pipeline", k.String(), check.Type(layer), "a layer (leave the method out for none)")
+			return true
+		}
+		return false
+	}
+	none(kindTimeout, b.total) // a pointer: nil is no layer as it is
+	none(kindRetry, b.retry)
+	for _, l := range []struct {
+		kind  kind
+		guard *leaf.Guard
+	}{{kindCooldown, &b.cooldown}, {kindBreaker, &b.breaker}, {kindRateLimit, &b.rateLimit}, {kindBulkhead, &b.bulkhead}} {
+		if none(l.kind, *l.guard) {
+			*l.guard = nil
+		}
+	}
+	none(kindAttemptTimeout, b.attempt)
+	var extra []leaf.Guard
+	for i, g := range b.extra {
+		if check.Nil(g) {
+			bad.Bad("pipeline", fmt.Sprintf("With guard %d", i+1), check.Type(g), "a guard")
+			continue
+		}
+		extra = append(extra, g)
+	}
+	b.extra = extra
+	return b
 }
 
-// checkOrder finds switches that have nothing to switch.
+// checkOrder finds switches that have nothing to switch. A layer that was given as nil is that mistake alone.
 func (b Builder) checkOrder(bad *check.List) {
-	if b.breakerOutside && (b.breaker == nil || b.retry == nil) {
-		bad.Bad("pipeline", "BreakerOutsideRetry", "set", "both a Breaker and a Retry")
+	needs := func(on bool, name string, with kind, want string) {
+		if on && !(b.set.has(with) && b.set.has(kindRetry)) {
+			bad.Bad("pipeline", name, "set", "both a "+want+" and a Retry")
+		}
 	}
-	if b.retryFull && (b.bulkhead == nil || b.retry == nil) {
-		bad.Bad("pipeline", "RetryOnBulkheadFull", "set", "both a Bulkhead and a Retry")
-	}
-	if b.retryLimited && (b.rateLimit == nil || b.retry == nil) {
-		bad.Bad("pipeline", "RetryOnRateLimited", "set", "both a RateLimit and a Retry")
-	}
+	needs(b.breakerOutside, "BreakerOutsideRetry", kindBreaker, "Breaker")
+	needs(b.retryFull, "RetryOnBulkheadFull", kindBulkhead, "Bulkhead")
+	needs(b.retryLimited, "RetryOnRateLimited", kindRateLimit, "RateLimit")
 }
 
 // checkTimes compares what layers hold for a time with how long a call may last.
@@ -85,6 +92,7 @@ func (b Builder) checkTimes(bad *check.List) {
 		limit := b.attempt.Config().Limit
 		if b.total != nil && limit >= longest {
 			bad.Bad("pipeline", "AttemptTimeout", limit, fmt.Sprintf("below the total timeout of %v", longest))
+			return // nobody knows which of the two the others should be compared with
 		}
 		longest = limit
 		b.checkHold(bad, limit)
@@ -121,8 +129,7 @@ type clocked interface {
 
 // checkClocks finds the one clock of all layers: durations of two clocks must not be compared.
 func (b Builder) checkClocks(bad *check.List) clock.Clock {
-	var first clockwork.Clock
-	var owner string
+	var all []used
 	ask := func(k kind, layer any) {
 		if s, ok := layer.(interface{ Guarded() leaf.Guard }); ok { // a leaf.Shadow
 			layer = s.Guarded()
@@ -131,13 +138,8 @@ func (b Builder) checkClocks(bad *check.List) clock.Clock {
 		if !ok {
 			return
 		}
-		c, used := l.Clock()
-		switch {
-		case !used:
-		case owner == "":
-			first, owner = c, k.String()
-		case !clock.Same(first, c):
-			bad.Bad("pipeline", "the clock of "+k.String(), name(c), fmt.Sprintf("the clock of %s, %s", owner, name(first)))
+		if c, ok := l.Clock(); ok {
+			all = append(all, used{k, c})
 		}
 	}
 	if b.total != nil {
@@ -152,14 +154,44 @@ func (b Builder) checkClocks(bad *check.List) clock.Clock {
 	if b.attempt != nil {
 		ask(kindAttemptTimeout, b.attempt)
 	}
-	return clock.Of(first)
+	if len(all) == 0 {
+		return clock.Clock{}
+	}
+	owner := usual(all)
+	for _, u := range all {
+		if clock.Same(owner.clock, u.clock) {
+			continue
+		}
+		is := clock.Name(u.clock)
+		if is == clock.Name(owner.clock) {
+			is = fmt.Sprintf("another %T", u.clock)
+		}
+		bad.Bad("pipeline", "the clock of "+u.kind.String(), is, fmt.Sprintf("the clock of %s, %s", owner.kind, clock.Name(owner.clock)))
+	}
+	return clock.Of(owner.clock)
 }
 
-func name(c clockwork.Clock) string {
-	if clock.IsReal(c) {
-		return "real time"
+// used is a clock that a layer goes by.
+type used struct {
+	kind  kind
+	clock clockwork.Clock
+}
+
+// usual is the first layer on the clock that most go by: one layer that differs is one mistake, wherever it stands.
+func usual(all []used) (owner used) {
+	most := 0
+	for _, u := range all {
+		n := 0
+		for _, other := range all {
+			if clock.Same(u.clock, other.clock) {
+				n++
+			}
+		}
+		if n > most {
+			owner, most = u, n
+		}
 	}
-	return fmt.Sprintf("a %T", c)
+	return owner
 }
 
 // layers is every guard, in the order of an attempt.

@@ -11,7 +11,8 @@ import (
 )
 
 // Builder is a value: every method returns a changed copy, and two branches of one base never touch each other.
-// Setting a layer again replaces it; With alone adds. Every layer is optional.
+// Setting a layer again replaces it; With alone adds. Every layer is optional, and one that was not set does nothing; one that
+// was set to nil is an error of Build, and no way to leave it out. The zero Builder has no name, which Build refuses: use [For].
 type Builder struct {
 	name            string
 	total, attempt  *timeout.Timeout
@@ -54,7 +55,9 @@ func (b Builder) Retry(r *retry.Retry) Builder {
 }
 
 // Cooldown is asked first, and told the positive waits that failures of fn carry (leaf.Hinter). A later attempt waits for it
-// instead of being refused, within the retry's MaxRetryAfter and the deadline.
+// instead of being refused, within the retry's MaxRetryAfter and the deadline. MaxRetryAfter bounds each such wait, and no
+// attempt is consumed by it: where others keep moving the cooldown on, the sum of a call's waits is bounded by its deadline and
+// by retry.Config.MaxElapsed alone.
 func (b Builder) Cooldown(g leaf.Guard) Builder {
 	b.cooldown, b.set = g, b.set.with(kindCooldown)
 	return b
@@ -115,14 +118,19 @@ func (b Builder) FallbackTimeout(d time.Duration) Builder {
 	return b
 }
 
-// OnRejected maps the refusal of a call whose fn never ran, outermost, before the fallback. nil keeps the original; whatever it
-// returns, the original stays reachable, with its wait, and the result stays a rejection.
+// OnRejected maps the refusal of a call whose fn never ran, outermost, before the fallback. nil, or the original itself, keeps
+// the original unchanged; whatever else it returns, the original stays reachable, with its wait, and the result is a rejection
+// unless its own Rejected() says no. It is told a guard's error without Rejected() bool as well (a Keyed's make, a broken
+// guard): the pipeline knows that fn never ran, so what it is mapped to is a rejection; unmapped, it is none. It runs on the
+// caller's goroutine; when it panics, the panic goes on to the caller, in place of a result.
 func (b Builder) OnRejected(f func(ctx context.Context, err error) error) Builder {
 	b.onRejected = f
 	return b
 }
 
-// Observe is told every [Event] of the pipeline, on the caller's goroutine and outside every lock; nil costs nothing.
+// Observe is told every [Event] of the pipeline, on the caller's goroutine and outside every lock; nil costs nothing. When it
+// panics, every guard is settled all the same and the panic goes on to the caller, in place of a result and even of a success;
+// while fn's own panic is on its way, it is swallowed.
 func (b Builder) Observe(f func(ctx context.Context, e Event)) Builder {
 	b.observe = f
 	return b
@@ -131,7 +139,9 @@ func (b Builder) Observe(f func(ctx context.Context, e Event)) Builder {
 // Build makes the pipeline or joins all errors: an empty name, a nil or typed-nil layer, an order switch without both layers,
 // an opt-in without its layer or the retry, an attempt timeout ≥ the total timeout, a leaf.Leaser whose lease is shorter than
 // what the pipeline lets a call last (its attempt timeout, else its total timeout; not checked without either), a token
-// budget whose Hold is not more than 1 s above the attempt timeout, more than 8 guards, layers on different clocks.
+// budget whose Hold is not more than 1 s above the attempt timeout, more than 8 guards, layers on different clocks. It looks
+// through a leaf.Shadow at the guard's clock; the guards of a leaf.Keyed it cannot see, nor the clock of a guard of your own
+// that has no method Clock() (clock clockwork.Clock, used bool).
 func (b Builder) Build() (*Pipeline, error) {
 	pl, err := b.plan()
 	if err != nil {

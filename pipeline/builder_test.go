@@ -45,13 +45,13 @@ func TestBuildRefuses(t *testing.T) {
 		"no name":           {pipeline.For(""), []string{`name is ""`}},
 		"nil timeout":       {pipeline.For("p").Timeout(nil), []string{"timeout is a nil *timeout.Timeout"}},
 		"nil retry":         {pipeline.For("p").Retry(noRetry), []string{"retry is a nil *retry.Retry"}},
-		"nil breaker":       {pipeline.For("p").Breaker(nil), []string{"breaker is a nil <nil>"}},
+		"nil breaker":       {pipeline.For("p").Breaker(nil), []string{"breaker is nil: want"}},
 		"typed nil":         {pipeline.For("p").Breaker(noBreaker), []string{"breaker is a nil *breaker.Breaker"}},
 		"nil attempt":       {pipeline.For("p").AttemptTimeout(nil), []string{"attempt-timeout is a nil"}},
 		"nil cooldown":      {pipeline.For("p").Cooldown((*cooldown.Cooldown)(nil)), []string{"cooldown is a nil"}},
 		"nil limit":         {pipeline.For("p").RateLimit((*ratelimit.Limiter)(nil)), []string{"ratelimit is a nil"}},
 		"nil bulkhead":      {pipeline.For("p").Bulkhead((*bulkhead.Bulkhead)(nil)), []string{"bulkhead is a nil"}},
-		"nil guard":         {pipeline.For("p").With(g, nil), []string{"With guard 2 is a nil"}},
+		"nil guard":         {pipeline.For("p").With(g, nil), []string{"With guard 2 is nil: want"}},
 		"all at once":       {pipeline.For("").Breaker(nil).Retry(nil).FallbackTimeout(-1), []string{"name", "breaker", "retry", "FallbackTimeout is -1ns"}},
 		"order":             {pipeline.For("p").Breaker(g).BreakerOutsideRetry(), []string{"BreakerOutsideRetry", "both a Breaker and a Retry"}},
 		"order, no breaker": {pipeline.For("p").Retry(steady()).BreakerOutsideRetry(), []string{"BreakerOutsideRetry"}},
@@ -80,6 +80,59 @@ func TestBuildRefuses(t *testing.T) {
 				require.ErrorContains(t, err, want)
 			}
 			require.Panics(t, func() { test.b.MustBuild() })
+		})
+	}
+}
+
+// One mistake hides no other one, and makes no second one of itself.
+func TestBuildNamesEveryMistakeOnce(t *testing.T) {
+	fake, other := clockwork.NewFakeClock(), clockwork.NewFakeClock()
+	limiter := ratelimit.MustNew(ratelimit.Config{Rate: 1, Clock: fake})
+	for name, test := range map[string]struct {
+		b    pipeline.Builder
+		want []string
+	}{
+		"beside nil layers": {
+			pipeline.For("billing").FallbackTimeout(-1).Breaker(nil).With(nil).Retry(nil).BreakerOutsideRetry().RetryOnBulkheadFull().
+				Timeout(limitOf(time.Second)).AttemptTimeout(limitOf(time.Minute)).RateLimit(limiter),
+			[]string{
+				"FallbackTimeout is -1ns: want a positive duration (0 = 1s)",
+				"retry is a nil *retry.Retry: want a layer (leave the method out for none)",
+				"breaker is nil: want a layer (leave the method out for none)",
+				"With guard 1 is nil: want a guard",
+				"RetryOnBulkheadFull is set: want both a Bulkhead and a Retry",
+				"AttemptTimeout is 1m0s: want below the total timeout of 1s",
+				"the clock of ratelimit is a *clockwork.FakeClock: want the clock of timeout, real time",
+			},
+		},
+		"a lease beside timeouts that contradict each other": {
+			pipeline.For("billing").Timeout(limitOf(time.Second)).AttemptTimeout(limitOf(time.Minute)).Bulkhead(&leased{lease: 2 * time.Second}),
+			[]string{"AttemptTimeout is 1m0s: want below the total timeout of 1s"},
+		},
+		"a nil beside a lease": {
+			pipeline.For("billing").Cooldown((*cooldown.Cooldown)(nil)).Timeout(limitOf(time.Minute)).Bulkhead(&leased{lease: time.Second}),
+			[]string{
+				"cooldown is a nil *cooldown.Cooldown: want a layer (leave the method out for none)",
+				"bulkhead lease is 1s: want at least the 1m0s that the timeouts let a call last",
+			},
+		},
+		"one clock that differs, the first": {
+			pipeline.For("billing").Timeout(timeout.MustNew(timeout.Config{Limit: time.Minute, Clock: fake})).Retry(steady()).
+				Breaker(breaker.MustNew(breaker.Config{})).AttemptTimeout(limitOf(time.Second)),
+			[]string{"the clock of timeout is a *clockwork.FakeClock: want the clock of retry, real time"},
+		},
+		"two of a type": {
+			pipeline.For("billing").Breaker(breaker.MustNew(breaker.Config{Clock: other})).RateLimit(limiter),
+			[]string{"the clock of ratelimit is another *clockwork.FakeClock: want the clock of breaker, a *clockwork.FakeClock"},
+		},
+		"a clock in a Shadow": {
+			pipeline.For("billing").Breaker(leaf.Shadow(breaker.MustNew(breaker.Config{Clock: other}), nil)).Retry(steady()),
+			[]string{"the clock of breaker is a *clockwork.FakeClock: want the clock of retry, real time"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := test.b.Build()
+			require.EqualError(t, err, "pipeline \"billing\": "+strings.Join(test.want, "\npipeline \"billing\": "))
 		})
 	}
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -34,6 +35,7 @@ type call struct {
 	given          time.Duration
 	took           time.Duration // in fn, all attempts
 	timed          bool
+	waited         time.Duration // in guards' Acquire and in backoffs, where report is wanted
 
 	runs      int  // of fn
 	admitting bool // the guards of an attempt are asked
@@ -51,6 +53,7 @@ type call struct {
 	final     error        // the call's result before it is mapped; nil = success
 	refused   bool         // a guard refused, by the engine's own knowledge, never by the error's shape
 	by        kind         // the last guard that did
+	unsent    retry.Reason // why the loop would not begin
 	finished  bool
 	told      bool // call_finished
 
@@ -84,13 +87,19 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		var err error
 		if c.loop, err = p.retry.Begin(c.ctx, c.option.safety); err != nil {
 			c.noteEnded(err)
+			if why, ok := errors.AsType[*retry.Error](err); ok {
+				c.unsent = why.Reason
+			}
 			return c.stop(err)
 		}
 		c.looping = true
 	}
 	if p.outside != nil {
 		var err error
-		if c.outer, err = p.outside.guard.Acquire(c.ctx); err != nil {
+		began := c.waitBegins()
+		c.outer, err = p.outside.guard.Acquire(c.ctx)
+		c.waitEnds(began)
+		if err != nil {
 			if !c.noteEnded(err) {
 				c.noteRefusal(kindBreaker, err)
 			}
@@ -98,6 +107,20 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		}
 	}
 	return true
+}
+
+// waitBegins and waitEnds measure what the report tells as Waited.
+func (c *call) waitBegins() (began int64) {
+	if c.report != nil {
+		began = c.plan.clock.Now()
+	}
+	return began
+}
+
+func (c *call) waitEnds(began int64) {
+	if c.report != nil {
+		c.waited += max(0, time.Duration(c.plan.clock.Now()-began))
+	}
 }
 
 func (c *call) startClock(deadline time.Time, hasDeadline bool) {
@@ -207,6 +230,9 @@ func (c *call) judge(o leaf.Outcome, end int64) leaf.Outcome {
 		name, limit := c.limit.Limit()
 		c.failure = timedOut(name, limit, c.returned(o.Err))
 	}
+	if nestedRefusal(o.Err) {
+		o.Verdict = leaf.Ignored
+	}
 	return o.Judged()
 }
 
@@ -260,7 +286,7 @@ func timedOut(name string, limit time.Duration, err error) error {
 	return &timeout.Error{Name: name, Limit: limit, Err: err}
 }
 
-// left reports the attempt and passes on to the cooldown what the other side asked for.
+// left reports the attempt.
 func (c *call) left(err error, took time.Duration) {
 	if c.report != nil {
 		c.report.History = append(c.report.History, Attempt{

@@ -232,3 +232,25 @@ func TestDetachedResultAtTheDeadline(t *testing.T) {
 		}
 	})
 }
+
+// What the judge of a late error panics with is told as a late panic, and every slot comes back: nobody waits for that goroutine.
+func TestJudgeOfALateErrorPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1})
+		p := pipeline.For("p").Bulkhead(h).AttemptTimeout(limitOf(time.Second)).MustBuild()
+		late := make(chan any, 1)
+		_, err := pipeline.DoDetached(t.Context(), p, func(context.Context) (int, error) {
+			<-time.After(2 * time.Second)
+			return 0, badJudge{}
+		}, pipeline.Detached[int]{
+			LatePanic: func(v any) { late <- v },
+			Late:      func(int, error) { late <- "both" },
+		})
+		require.ErrorIs(t, err, timeout.ErrTimeout)
+		require.Equal(t, 1, h.InUse())
+		require.Equal(t, "judge", <-late)
+		synctest.Wait()
+		require.Zero(t, h.InUse())
+		require.Empty(t, late)
+	})
+}

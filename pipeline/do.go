@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"math"
 
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/limit"
@@ -9,6 +10,16 @@ import (
 
 // Do runs fn through p. A failed Do returns the zero T. The success path allocates nothing without timeouts and once per
 // untouched timeout; fn does not escape.
+//
+// Its errors. fn never ran: the refusing guard's own (rejection.Is), as OnRejected maps it; the context's, which matches
+// ctx.Err() and context.Cause(ctx); a [*timeout.Error] of the total timeout; or what the retry asks for before it sends
+// anything: a [*retry.Error] with reason UnsafeReplay, or an error that says that nothing bounds Unlimited attempts.
+// fn ran: its own error, unchanged, without a retry or where the failure is never retried; a [*timeout.Error], where a limit
+// of the pipeline's cut it; a [*retry.Error], with the last failure, for everything else that stops the loop (with
+// retry.Config.ReturnLast the failure itself); a [*RanError] around a refusal that fn itself returned.
+//
+// A panic goes on to the caller, after the guards were settled. A nil p panics at once; a nil fn when it would run, which
+// the guards take as a panic of fn.
 func Do[T any](ctx context.Context, p *Pipeline, fn func(context.Context) (T, error), opts ...Option) (T, error) {
 	var c call
 	return run(ctx, p, &c, fn, opts)
@@ -34,7 +45,7 @@ func run[T any](ctx context.Context, p *Pipeline, c *call, fn func(context.Conte
 	return zero, c.end()
 }
 
-// Run is Do for a callback without a result.
+// Run is Do for a callback without a result. It may be called on the zero Pipeline, not on a nil one.
 func (p *Pipeline) Run(ctx context.Context, fn func(context.Context) error, opts ...Option) error {
 	_, err := Do(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) }, opts...)
 	return err
@@ -55,14 +66,17 @@ func DoDetailed[T any](ctx context.Context, p *Pipeline, fn func(context.Context
 
 // DoOr is Do with a plan B. fallback is skipped when the caller cancelled; called when the deadline or the total timeout passed,
 // with a context that lives again for FallbackTimeout and keeps ctx's values; and for every other error, with ctx.
-// It is told the call's error, and may decline by returning it. It does not run when fn panics.
+// It is told the call's error, and may decline by returning it. It does not run when fn panics. A nil fallback makes it Do.
+//
+// A call that stopped before a wait which did not fit (retry_delay_exceeds_deadline, retry_after_exceeds_deadline) has not
+// reached its deadline: fallback gets ctx, with whatever is left of it.
 func DoOr[T any](ctx context.Context, p *Pipeline, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error), opts ...Option) (T, error) {
 	var c call
 	v, err := run(ctx, p, &c, fn, opts)
 	if err == nil || fallback == nil || c.disposition == Cancelled || ctx.Err() == context.Canceled {
 		return v, err
 	}
-	if c.disposition == Expired || ctx.Err() != nil {
+	if c.disposition == Expired || ctx.Err() != nil || c.overdue() {
 		revived := c.revive()
 		defer revived.End()
 		ctx = revived
@@ -79,10 +93,15 @@ func DoOr[T any](ctx context.Context, p *Pipeline, fn func(context.Context) (T, 
 // caller's cancellation where the caller still lives (the pipeline's own total timeout had fired).
 func (c *call) revive() *limit.Ctx {
 	parent := c.caller
-	if parent.Err() != nil {
+	if parent.Err() != nil || c.overdue() {
 		parent = context.WithoutCancel(parent)
 	}
 	d := c.plan.fallbackTimeout
 	at := clock.Add(c.plan.clock.Now(), d)
-	return limit.New(parent, c.plan.clock, at, c.plan.name, d, newTimeoutCause)
+	return limit.New(parent, c.plan.clock, at, "fallback of "+c.plan.name, d, newTimeoutCause)
+}
+
+// overdue says that the caller's deadline has passed; its own timer may be late.
+func (c *call) overdue() bool {
+	return c.deadline != math.MaxInt64 && c.deadline <= c.plan.clock.Now()
 }

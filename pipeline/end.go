@@ -14,7 +14,7 @@ import (
 // end settles the outer breaker and makes the call's result of what stopped it: then OnRejected, and the end event.
 func (c *call) end() error {
 	err := c.final
-	var reason retry.Reason
+	reason := c.unsent
 	if c.looping {
 		reason = c.loop.Reason()
 		c.loop.End()
@@ -86,7 +86,8 @@ func (c *call) dispose(reason retry.Reason, how ending) Disposition {
 		return Expired
 	case c.runs == 0 && c.refused:
 		return Rejected
-	case reason == retry.RetryAfterExceedsDeadline || reason == retry.RetryAfterExceedsMaximumDelay:
+	case reason == retry.RetryAfterExceedsDeadline, reason == retry.RetryAfterExceedsMaximumDelay,
+		reason == retry.MaxElapsedExceeded && c.loop.Wait() > 0:
 		return Deferred
 	default:
 		return Failed
@@ -102,6 +103,8 @@ func (c *call) operation(err error, how ending) leaf.Outcome {
 		return o
 	case err == nil:
 		return o
+	case nestedRefusal(err): // as for the guards of an attempt
+		o.Verdict = leaf.Ignored
 	case how == callerCancelled:
 		o.Verdict = leaf.CallerCancelled
 	case how != notEnded:
@@ -149,7 +152,7 @@ func (c *call) ended(err error, reason retry.Reason) {
 	wait = max(0, wait)
 	if r := c.report; r != nil {
 		r.Disposition, r.Attempts, r.Reason, r.Wait = c.disposition, c.runs, reason, wait
-		r.Elapsed, r.Waited = elapsed, max(0, elapsed-c.took)
+		r.Elapsed, r.Waited = elapsed, c.waited
 		if c.refused && err != nil {
 			r.Layer = c.by.String()
 		}

@@ -20,11 +20,19 @@ type RanError struct {
 
 // Error says that it ran, and Err.
 func (e *RanError) Error() string {
+	if e == nil {
+		return "pipeline: nil"
+	}
 	return fmt.Sprintf("pipeline: the callback ran, and returned: %v", e.Err)
 }
 
 // Unwrap is Err: errors.Is, errors.As and rejection.RetryAfter see through it.
-func (e *RanError) Unwrap() error { return e.Err }
+func (e *RanError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Rejected is false.
 func (e *RanError) Rejected() bool { return false }
@@ -40,18 +48,15 @@ func (e *mapped) Error() string   { return e.err.Error() }
 func (e *mapped) Unwrap() []error { return []error{e.err, e.original} }
 func (e *mapped) Rejected() bool  { return e.rejected }
 
-// mapRefusal asks the mapper. What it made is returned as it is where it keeps all that must stay, else together with the
-// original.
+// mapRefusal asks the mapper. The original itself comes back unchanged. What the mapper made is returned as it is where it
+// keeps all that must stay, else together with the original.
 func mapRefusal(mapper func(error) error, original error) error {
 	err := mapper(original)
-	if err == nil {
+	if err == nil || same(err, original) {
 		return original
 	}
 	rejected := true
-	if own, ok := errors.AsType[interface {
-		error
-		Rejected() bool
-	}](err); ok && !reaches(original, own) {
+	if own, ok := err.(interface{ Rejected() bool }); ok && !same(err, original) {
 		rejected = own.Rejected() // the mapper's own word, not that of what it wrapped
 	}
 	if reaches(err, original) && refusal.Is(err) == rejected && keepsWait(err, original) {
@@ -69,9 +74,16 @@ func keepsWait(err, original error) bool {
 	return ok && got >= want
 }
 
-// same is identity, and no for what == would panic at.
+// same is identity, and deep equality for what == would panic at.
 func same(a, b error) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+	switch {
+	case reflect.TypeOf(a) != reflect.TypeOf(b):
+		return false
+	case reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable():
+		return a == b
+	default:
+		return reflect.DeepEqual(a, b)
+	}
 }
 
 // reaches says that target is in err's tree, by identity alone: an Is method says what errors are like, not where they are.

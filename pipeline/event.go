@@ -16,8 +16,8 @@ const (
 	CallFinished         // call_finished: Err is the call's result, Took all of it; the only kind that can be an error to a log
 	AttemptFinished      // attempt_finished: Attempt, Took, Err
 	RetryScheduled       // retry_scheduled: Attempt is the next one, Delay; Wait where it was asked for
-	RetryStopped         // retry_stopped: Reason
-	GuardRejected        // rejected: Layer, Err, Wait
+	RetryStopped         // retry_stopped: Attempt is the runs of fn so far, Reason; Wait where it was asked for
+	GuardRejected        // rejected: Layer, Attempt is the one that was refused, Err; Wait where the refusal names one
 )
 
 // String is the name in snake case.

@@ -146,3 +146,31 @@ func TestRevivedContextEndsWithTheFallback(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, kept.Err(), context.Canceled)
 }
+
+// The zero Pipeline's fallback lives for the default time as well, and its end says whose time it was.
+func TestFallbackOfTheZeroPipeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		var p pipeline.Pipeline
+		_, err := pipeline.DoOr(ctx, &p, fails(0, nil), func(ctx context.Context, err error) (int, error) {
+			require.NoError(t, ctx.Err())
+			deadline, _ := ctx.Deadline()
+			require.Equal(t, time.Second, time.Until(deadline))
+			return 0, err
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestFallbackTimeIsNamedInItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		_, err := pipeline.DoOr(ctx, pipeline.For("x").MustBuild(), fails(0, nil), func(ctx context.Context, _ error) (int, error) {
+			<-ctx.Done()
+			return 0, context.Cause(ctx)
+		})
+		require.EqualError(t, err, `timeout "fallback of x": limit of 1s reached`)
+	})
+}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Pipeline is a handle on an immutable plan, safe for concurrent use.
+// Pipeline is a handle on an immutable plan, safe for concurrent use. The zero Pipeline has no name and no layers: a plain call.
 type Pipeline struct {
 	plan atomic.Pointer[plan]
 }
@@ -28,7 +28,7 @@ func (p *Pipeline) Update(b Builder) error {
 		return err
 	}
 	if now := p.Name(); next.name != now {
-		return fmt.Errorf("pipeline: name is %q: want %q, a pipeline keeps its name", next.name, now)
+		return fmt.Errorf("pipeline %q: name is %q: want %q, a pipeline keeps its name", now, next.name, now)
 	}
 	p.plan.Store(next)
 	return nil

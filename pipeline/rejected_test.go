@@ -44,7 +44,8 @@ func TestOnRejected(t *testing.T) {
 		"says it is none":        {func(err error) error { return stubborn{err} }, false, time.Minute},
 		"says none, forgets":     {func(error) error { return stubborn{errDown} }, false, time.Minute},
 		"has a shorter wait":     {func(err error) error { return &hurried{unavailable{err}} }, true, time.Minute},
-		"joins a denial":         {func(err error) error { return errors.Join(stubborn{errDown}, err) }, false, time.Minute},
+		"joins a denial":         {func(err error) error { return errors.Join(stubborn{errDown}, err) }, true, time.Minute},
+		"wraps a denial":         {func(error) error { return fmt.Errorf("busy: %w", stubborn{errDown}) }, true, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
@@ -104,4 +105,43 @@ func TestOnRejectedIsForRefusalsAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Run(ctx, func(context.Context) error { return nil }), context.Canceled)
+}
+
+// A guard's error that is no refusal by its shape: the engine knows that fn never ran, so the mapper is asked. What it makes is
+// a rejection; where it makes nothing, or hands the error back, the caller gets the error unchanged, which is none.
+func TestGuardErrorThatIsNoRefusal(t *testing.T) {
+	broken := errors.New("no such tenant")
+	for name, test := range map[string]struct {
+		mapper   func(error) error
+		rejected bool
+	}{
+		"no mapper": {nil, false},
+		"nil":       {func(error) error { return nil }, false},
+		"itself":    {func(err error) error { return err }, false},
+		"wrapped":   {func(err error) error { return fmt.Errorf("billing: %w", err) }, true},
+		"forgotten": {func(error) error { return &unavailable{} }, true},
+		"denied":    {func(err error) error { return stubborn{err} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := pipeline.For("p").Bulkhead(&rule{acquire: func(context.Context) error { return broken }})
+			calls := 0
+			if test.mapper != nil {
+				b = b.OnRejected(func(_ context.Context, err error) error {
+					calls++
+					require.Same(t, broken, err)
+					return test.mapper(err)
+				})
+			}
+			_, r, err := pipeline.DoDetailed(t.Context(), b.MustBuild(), fails(0, nil))
+			require.ErrorIs(t, err, broken)
+			require.Equal(t, test.rejected, rejection.Is(err))
+			require.Equal(t, pipeline.Rejected, r.Disposition, "the engine's knowledge")
+			if test.mapper != nil {
+				require.Equal(t, 1, calls)
+			}
+			if name == "nil" || name == "itself" || name == "no mapper" {
+				require.Same(t, broken, err)
+			}
+		})
+	}
 }

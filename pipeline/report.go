@@ -41,7 +41,7 @@ type Report struct {
 	Wait        time.Duration // the wait that was asked for; 0 = none
 	Last        error         // fn's last failure; nil = none
 	Elapsed     time.Duration // the whole call
-	Waited      time.Duration // of it in backoffs and in guards
+	Waited      time.Duration // of it in backoffs and in guards' Acquire; hooks and fn do not count
 	History     []Attempt     // one per run of fn, in order
 }
 

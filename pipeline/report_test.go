@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/stretchr/testify/require"
@@ -161,4 +162,55 @@ func TestFailedDoReturnsTheZeroValue(t *testing.T) {
 	v, err = pipeline.Wrap(p, func(context.Context) (int, error) { return 42, errors.ErrUnsupported })(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Zero(t, v)
+}
+
+// MaxElapsed stops a deferral where the wait was asked for, and fails where it is a delay of our own; with ReturnLast, too.
+func TestMaxElapsedDefersWhatWasAskedFor(t *testing.T) {
+	for _, returnLast := range []bool{false, true} {
+		for name, test := range map[string]struct {
+			err  error
+			want pipeline.Disposition
+		}{
+			"asked for":             {&later{wait: 10 * time.Second}, pipeline.Deferred},
+			"our own":               {errDown, pipeline.Failed},
+			"our own, hint shorter": {&later{wait: time.Millisecond}, pipeline.Failed},
+		} {
+			p := pipeline.For("p").Retry(steady(func(c *retry.Config) {
+				c.Backoff, c.MaxElapsed, c.ReturnLast = retry.Constant(5*time.Second), time.Second, returnLast
+			})).MustBuild()
+			_, r, err := pipeline.DoDetailed(t.Context(), p, fails(9, test.err))
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, retry.MaxElapsedExceeded, r.Reason, name)
+			require.Equal(t, test.want, r.Disposition, name)
+		}
+	}
+}
+
+// Hooks take time of the call, and are no waits.
+func TestHooksAreNoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		second := func() { <-time.After(time.Second) }
+		p := pipeline.For("p").
+			Retry(steady(func(c *retry.Config) {
+				c.MaxAttempts = 2
+				c.OnRetry = func(context.Context, retry.Scheduled) { second() }
+			})).
+			Breaker(&rule{acquire: func(context.Context) error { <-time.After(10 * time.Millisecond); return nil }}).BreakerOutsideRetry().
+			Bulkhead(&rule{
+				acquire: func(context.Context) error { <-time.After(5 * time.Millisecond); return nil },
+				settle:  func(leaf.Outcome) error { second(); return nil },
+			}).
+			Observe(func(context.Context, pipeline.Event) { second() }).MustBuild()
+		_, r, err := pipeline.DoDetailed(t.Context(), p, fails(9, errDown))
+		require.Error(t, err)
+		require.Equal(t, 120*time.Millisecond, r.Waited, "10, twice 5, and a backoff of 100")
+		require.Greater(t, r.Elapsed, 6*time.Second)
+
+		full := &rule{acquire: func(context.Context) error { <-time.After(5 * time.Millisecond); return &no{} }}
+		held := &rule{settle: func(leaf.Outcome) error { second(); return nil }}
+		_, r, err = pipeline.DoDetailed(t.Context(), pipeline.For("p").Breaker(held).Bulkhead(full).MustBuild(), fails(0, nil))
+		require.Error(t, err)
+		require.Equal(t, 5*time.Millisecond, r.Waited)
+		require.Equal(t, 1005*time.Millisecond, r.Elapsed)
+	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/breaker"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/stretchr/testify/require"
@@ -177,4 +179,76 @@ func TestPanicValueIsUnchanged(t *testing.T) {
 	p := pipeline.For("p").Bulkhead(&rule{}).MustBuild()
 	want := errors.New("as it was")
 	require.PanicsWithValue(t, want, func() { _ = p.Run(t.Context(), func(context.Context) error { panic(want) }) })
+}
+
+// runtime.Goexit in every Settle, whatever fn did: each guard is told, once, and nothing stays.
+func TestGoexitInASettleSettlesTheOthers(t *testing.T) {
+	for name, fn := range map[string]func() error{
+		"panic": func() error { panic("fn") }, "goexit": func() error { runtime.Goexit(); return nil },
+		"error": func() error { return errDown }, "success": func() error { return nil },
+	} {
+		for _, outside := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				tokens := budget.MustNewTokens(budget.TokenConfig{Capacity: 1, Hold: time.Hour})
+				slots := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1})
+				b, rules := guarded(outside, func(leaf.Outcome) error { runtime.Goexit(); return nil })
+				finished := 0
+				p := b.With(slots).Retry(steady(func(c *retry.Config) { c.Budget = tokens })).
+					Observe(func(_ context.Context, e pipeline.Event) {
+						if e.Kind == pipeline.CallFinished {
+							finished++
+						}
+					}).MustBuild()
+				var kept context.Context
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					defer func() { _ = recover() }()
+					_ = p.Run(context.Background(), func(ctx context.Context) error { kept = ctx; return fn() })
+				})
+				wg.Wait()
+				for _, r := range rules {
+					require.Len(t, r.told, 1)
+				}
+				require.Zero(t, slots.InUse())
+				require.Equal(t, 1, tokens.Balance())
+				require.ErrorIs(t, kept.Err(), context.Canceled)
+				require.Equal(t, 1, finished)
+			})
+		}
+	}
+}
+
+// The same through a hook of a guard of ours.
+func TestGoexitInOnChangeLosesNoSlot(t *testing.T) {
+	slots := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1})
+	b := breaker.MustNew(breaker.Config{Consecutive: 1, OnChange: func(breaker.Change) { runtime.Goexit() }})
+	p := pipeline.For("p").With(slots, b).MustBuild()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer func() { _ = recover() }()
+		_ = p.Run(context.Background(), func(context.Context) error { panic("fn") })
+	})
+	wg.Wait()
+	require.Zero(t, slots.InUse())
+	require.Equal(t, breaker.Open, b.State())
+}
+
+// call_finished is told once, also where the observer does not return from it.
+func TestObserverThatDiesOfCallFinishedIsToldOnce(t *testing.T) {
+	for _, die := range []func(){func() { panic("observer") }, runtime.Goexit} {
+		told := 0
+		p := pipeline.For("p").Observe(func(_ context.Context, e pipeline.Event) {
+			if e.Kind == pipeline.CallFinished {
+				told++
+				die()
+			}
+		}).MustBuild()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer func() { _ = recover() }()
+			_ = p.Run(context.Background(), func(context.Context) error { return nil })
+		})
+		wg.Wait()
+		require.Equal(t, 1, told)
+	}
 }

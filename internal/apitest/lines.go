@@ -32,10 +32,18 @@ func Lines(pkg *types.Package) []string {
 }
 
 // private says that a line is a method between the module's own packages: it takes an internal/clock.Instant, a shared
-// reading of the clock, of which the type's name is the whole access control. Nobody outside can call it on purpose.
+// reading of the clock, or an internal/ended.Asked, of which the type's name is the whole access control. Nobody outside can
+// call it on purpose.
 func private(line string) bool {
-	return strings.HasPrefix(line, "method ") && strings.Contains(line, Module+"/internal/clock.Instant)") ||
-		strings.HasPrefix(line, "method ") && strings.Contains(line, Module+"/internal/clock.Instant,")
+	if !strings.HasPrefix(line, "method ") {
+		return false
+	}
+	for _, key := range []string{"clock.Instant", "ended.Asked"} {
+		if key = Module + "/internal/" + key; strings.Contains(line, key+")") || strings.Contains(line, key+",") {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *writer) object(obj types.Object) {

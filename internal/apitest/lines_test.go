@@ -84,10 +84,11 @@ func TestLinesDoNotChangeWithParameterNames(t *testing.T) {
 func TestLeaksFindTypesThatNoUserCanName(t *testing.T) {
 	p := loaded(t)
 	pkg := compiled(t, Module+"/p", `package p
-import ("time"; "github.com/fairlead/fairlead/internal/clock")
+import ("time"; "github.com/fairlead/fairlead/internal/clock"; "github.com/fairlead/fairlead/internal/ended")
 func Open(d time.Duration) error
 func Leak(c clock.Clock) error
 func (L) OursAt(now clock.Instant)
+func (L) OursToo(ended.Asked) error
 func At(now clock.Instant)
 type L struct{}
 `, p)

@@ -39,11 +39,16 @@ var layers = []layer{
 	{match: "pipeline/*", module: belowPipeline, outside: []string{clockworkModule}},
 	{match: "internal/redisscript", module: []string{"leaf", "internal/..."}, outside: []string{clockworkModule, goRedisModule}},
 	{match: "internal/redistest", module: []string{"internal/..."}, outside: []string{goRedisModule}},
+	{match: testServers, module: []string{"internal/..."}, outside: []string{goRedisModule}},
 	{match: "internal/...", module: []string{"leaf", "internal/..."}, outside: []string{clockworkModule}},
 	// Examples show what a user can do, and a user has no internal packages.
+	{match: "examples/fleet", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule, goRedisModule}},
 	{match: "examples/...", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule}},
 	{match: "."}, // tests alone
 }
+
+// testServers imports testing, and starts processes.
+const testServers = "internal/redistest"
 
 // What a user may import, and with what the module itself may: all that a package beside the pipeline can use.
 var (
@@ -94,6 +99,9 @@ func (l layer) allows(f File, importPath string) bool {
 	}
 	if dir == f.Dir() { // an external test
 		return f.Test()
+	}
+	if dir == testServers && !f.Test() {
+		return false
 	}
 	allowed := l.module
 	if f.Test() {

@@ -59,3 +59,16 @@ func TestNilLooksIntoInterfaces(t *testing.T) {
 type wrong struct{}
 
 func (*wrong) Error() string { return "wrong" }
+
+func TestListNamesTheInstance(t *testing.T) {
+	l := List{Name: `the "bank"`}
+	l.Bad("breaker", "OpenFor", -1, "positive")
+	require.EqualError(t, l.Err(), `breaker "the \"bank\"": OpenFor is -1: want positive`)
+	require.Equal(t, "breaker", Called("breaker", ""))
+}
+
+func TestTypeSaysWhatIsThere(t *testing.T) {
+	require.Equal(t, "nil", Type(nil))
+	require.Equal(t, "a nil *int", Type((*int)(nil)))
+	require.Equal(t, "a *int", Type(new(int)))
+}

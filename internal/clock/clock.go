@@ -9,6 +9,7 @@ package clock
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"reflect"
 	"time"
@@ -61,6 +62,23 @@ func Same(a, b clockwork.Clock) bool {
 
 // Real says that c is real time.
 func (c Clock) Real() bool { return c.fake == nil }
+
+// Name is what a message calls c.
+func Name(c clockwork.Clock) string {
+	if IsReal(c) {
+		return "real time"
+	}
+	return fmt.Sprintf("a %T", c)
+}
+
+// Another is what a message says of a Clock that may not become next after it was made as was, and what was wanted.
+func Another(was, next clockwork.Clock) (is, want string) {
+	is, want = Name(next), "the one that it was made with, "+Name(was)+": it may not change"
+	if is == Name(was) {
+		is = fmt.Sprintf("another %T", next)
+	}
+	return is, want
+}
 
 // Now is monotonic nanoseconds since the clock's epoch.
 func (c Clock) Now() int64 {

@@ -202,3 +202,20 @@ func BenchmarkFloorNow(b *testing.B) {
 		_ = time.Now()
 	}
 }
+
+func TestAnotherNamesBothClocks(t *testing.T) {
+	fake := clockwork.NewFakeClock()
+	for _, row := range []struct {
+		was, next clockwork.Clock
+		is, want  string
+	}{
+		{nil, fake, "a *clockwork.FakeClock", "real time"},
+		{fake, nil, "real time", "a *clockwork.FakeClock"},
+		{fake, clockwork.NewRealClock(), "real time", "a *clockwork.FakeClock"},
+		{fake, clockwork.NewFakeClock(), "another *clockwork.FakeClock", "a *clockwork.FakeClock"},
+	} {
+		is, want := Another(row.was, row.next)
+		require.Equal(t, row.is, is)
+		require.Equal(t, "the one that it was made with, "+row.want+": it may not change", want)
+	}
+}

@@ -44,3 +44,15 @@ func (e *withCause) Timeout() bool { return e.err == context.DeadlineExceeded }
 func Is(err, target error) bool {
 	return target != nil && reflect.ValueOf(target).Comparable() && errors.Is(err, target)
 }
+
+// LastFailure is what a limit that has fired says of err, which it cut: err itself or, where that is the stop of a retry loop,
+// what the loop had met last. That the stop is the limit again is no news.
+func LastFailure(err error) error {
+	if loop, ok := err.(interface{ LastFailure(Asked) error }); ok {
+		return loop.LastFailure(Asked{})
+	}
+	return err
+}
+
+// Asked makes LastFailure a method that only this module can call.
+type Asked struct{}

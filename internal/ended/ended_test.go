@@ -104,3 +104,28 @@ type foreign struct {
 }
 
 func (f foreign) Err() error { return f.err }
+
+type errs struct{ of any }
+
+func (errs) Error() string { return "list" }
+
+// Two equal uncomparable errors: errors.Is would panic.
+func TestIsOfAnUncomparableTarget(t *testing.T) {
+	require.False(t, Is(errs{[]error{io.EOF}}, errs{[]error{io.EOF}}))
+	require.False(t, Is(nil, nil))
+	require.False(t, Is(io.EOF, nil))
+	require.True(t, Is(fmt.Errorf("x: %w", io.EOF), io.EOF))
+	require.False(t, Is(errs{[]error{io.EOF}}, io.EOF))
+}
+
+type loop struct{ last error }
+
+func (loop) Error() string             { return "loop" }
+func (l loop) LastFailure(Asked) error { return l.last }
+
+func TestLastFailureOfALoopAndOfAnythingElse(t *testing.T) {
+	require.Equal(t, io.EOF, LastFailure(io.EOF))
+	require.Equal(t, io.EOF, LastFailure(loop{io.EOF}))
+	require.NoError(t, LastFailure(loop{}))
+	require.NoError(t, LastFailure(nil))
+}

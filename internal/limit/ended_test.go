@@ -267,3 +267,27 @@ func TestEndDuringUnwinding(t *testing.T) {
 		})
 	}
 }
+
+// over is a context that has ended and closes nothing.
+type over struct {
+	context.Context
+	err error
+}
+
+func (c over) Err() error { return c.err }
+
+// Whoever waits under a limit is told at once that its parent is over, also where that has no Done.
+func TestParentThatIsOverWithoutDone(t *testing.T) {
+	eachClock(t, func(t *testing.T, b *testbed) {
+		c := b.new(over{context.Background(), errGone}, time.Hour)
+		defer c.End()
+		select {
+		case <-c.Done():
+		case <-time.After(time.Minute):
+			t.Fatal("waits for the limit")
+		}
+		require.Error(t, c.Err())
+		fired, _ := c.Ended(b.clk.Now())
+		require.False(t, fired)
+	})
+}

@@ -2,10 +2,10 @@ package bulkhead
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
@@ -63,7 +63,10 @@ func MustNew(cfg Config) *Bulkhead {
 func (b *Bulkhead) Update(cfg Config) error {
 	err := cfg.check()
 	if err == nil && !clock.Same(cfg.Clock, b.Config().Clock) {
-		err = errors.New("bulkhead: Clock may not change")
+		bad := check.List{Name: cfg.Name}
+		is, want := clock.Another(b.Config().Clock, cfg.Clock)
+		bad.Bad("bulkhead", "Clock", is, want)
+		err = bad.Err()
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestConfigErrorsNameEveryFieldAndValue(t *testing.T) {
 		{Config{MaxConcurrent: 1, MaxWait: -time.Second}, []string{"MaxWait is -1s"}},
 		{Config{MaxConcurrent: 1, MaxWait: 1, MaxQueue: -1}, []string{"MaxQueue is -1"}},
 		{Config{MaxConcurrent: 1, MaxQueue: 3}, []string{"MaxQueue is 3: want 0 without MaxWait"}},
-		{Config{MaxConcurrent: 1, Clock: (*clockwork.FakeClock)(nil)}, []string{"Clock is a nil pointer"}},
+		{Config{MaxConcurrent: 1, Clock: (*clockwork.FakeClock)(nil)}, []string{"Clock is a nil *clockwork.FakeClock"}},
 		{Config{MaxWait: -1, MaxQueue: -1}, []string{"MaxConcurrent is 0", "MaxWait is -1ns", "MaxQueue is -1"}},
 	} {
 		b, err := New(c.cfg)
@@ -139,8 +139,10 @@ func TestUpdateToFewerTakesEffectAsSlotsComeBack(t *testing.T) {
 func TestClockMayNotChange(t *testing.T) {
 	c := clockwork.NewFakeClock()
 	b := MustNew(Config{MaxConcurrent: 1, MaxWait: 1, Clock: c})
-	require.ErrorContains(t, b.Update(Config{MaxConcurrent: 2}), "Clock may not change")
-	require.ErrorContains(t, b.Update(Config{MaxConcurrent: 2, Clock: clockwork.NewFakeClock()}), "Clock may not change")
+	require.EqualError(t, b.Update(Config{Name: "db", MaxConcurrent: 2}),
+		`bulkhead "db": Clock is real time: want the one that it was made with, a *clockwork.FakeClock: it may not change`)
+	require.ErrorContains(t, b.Update(Config{MaxConcurrent: 2, Clock: clockwork.NewFakeClock()}),
+		"bulkhead: Clock is another *clockwork.FakeClock: want the one that it was made with")
 	require.Equal(t, Config{MaxConcurrent: 1, MaxWait: 1, Clock: c}, b.Config())
 	require.NoError(t, b.Update(Config{MaxConcurrent: 2, Clock: c}))
 	got, used := b.Clock()

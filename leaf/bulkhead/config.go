@@ -23,7 +23,7 @@ type Config struct {
 
 // check is everything that is wrong with cfg.
 func (cfg Config) check() error {
-	var bad check.List
+	bad := check.List{Name: cfg.Name}
 	if cfg.MaxConcurrent < 1 {
 		bad.Bad("bulkhead", "MaxConcurrent", cfg.MaxConcurrent, "1 or more")
 	}
@@ -37,7 +37,7 @@ func (cfg Config) check() error {
 		bad.Bad("bulkhead", "MaxQueue", cfg.MaxQueue, "0 without MaxWait, or a MaxWait: nobody would ever be in the queue")
 	}
 	if cfg.Clock != nil && check.Nil(cfg.Clock) {
-		bad.Bad("bulkhead", "Clock", "a nil pointer in an interface", "nil (real time) or a clock")
+		bad.Bad("bulkhead", "Clock", check.Type(cfg.Clock), "nil (real time) or a clock")
 	}
 	return bad.Err()
 }

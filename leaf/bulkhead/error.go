@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
 )
 
 // ErrFull matches every refusal.
@@ -19,20 +21,34 @@ type FullError struct {
 
 // Error names the bulkhead, the limit and the time waited.
 func (e *FullError) Error() string {
-	if e.Waited > 0 {
-		return fmt.Sprintf("bulkhead %q: full (%d at once), waited %v", e.Name, e.Max, e.Waited)
+	if e == nil {
+		return "bulkhead: nil"
 	}
-	return fmt.Sprintf("bulkhead %q: full (%d at once)", e.Name, e.Max)
+	s := fmt.Sprintf("%s: full (%d at once)", check.Called("bulkhead", e.Name), e.Max)
+	if e.Waited > 0 {
+		s += ", waited " + e.Waited.String()
+	}
+	return s
 }
 
 // Unwrap is ErrFull.
-func (e *FullError) Unwrap() error { return ErrFull }
+func (e *FullError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return ErrFull
+}
 
 // Rejected is true.
-func (e *FullError) Rejected() bool { return true }
+func (e *FullError) Rejected() bool { return e != nil }
 
 // RetryAfter is Wait where it is positive. It is for headers: a retry never takes it as a lower bound.
-func (e *FullError) RetryAfter() (time.Duration, bool) { return max(0, e.Wait), e.Wait > 0 }
+func (e *FullError) RetryAfter() (time.Duration, bool) {
+	if e == nil || e.Wait <= 0 {
+		return 0, false
+	}
+	return e.Wait, true
+}
 
 // UpperBound is true: what RetryAfter tells is the longest that it can take, so it may stand in a header, but a retry that
 // took it for the least it has to wait would wait for nothing.

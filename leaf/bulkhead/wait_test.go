@@ -276,3 +276,25 @@ func TestSlotIsHeldUntilTheWorkReallyEnds(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// hasty has a deadline and no Done, which nobody would be woken by.
+type hasty struct {
+	context.Context
+	in time.Duration
+}
+
+func (c hasty) Deadline() (time.Time, bool) { return time.Now().Add(c.in), true }
+
+func TestDeadlineWithoutDoneWaitsNoLongerThanMaxWait(t *testing.T) {
+	for _, in := range []time.Duration{-time.Hour, time.Millisecond, time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			b := MustNew(Config{MaxConcurrent: 1, MaxWait: time.Second})
+			settle := held(t, b)
+			began := time.Now()
+			_, err := b.Acquire(hasty{bg, in})
+			require.ErrorIs(t, err, ErrFull)
+			require.Equal(t, time.Second, time.Since(began))
+			settle()
+		})
+	}
+}

@@ -21,12 +21,12 @@ const defaultMax = 60 * time.Second
 
 // filled is cfg with its defaults, or everything that is wrong with it.
 func (cfg Config) filled() (Config, error) {
-	var bad check.List
+	bad := check.List{Name: cfg.Name}
 	if cfg.Max < 0 {
 		bad.Bad("cooldown", "Max", cfg.Max, "0 (60s) or a positive duration")
 	}
 	if cfg.Clock != nil && check.Nil(cfg.Clock) {
-		bad.Bad("cooldown", "Clock", "a nil pointer in an interface", "nil (real time) or a clock")
+		bad.Bad("cooldown", "Clock", check.Type(cfg.Clock), "nil (real time) or a clock")
 	}
 	if cfg.Max == 0 {
 		cfg.Max = defaultMax

@@ -2,10 +2,10 @@ package cooldown
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
@@ -51,7 +51,10 @@ func MustNew(cfg Config) *Cooldown {
 func (c *Cooldown) Update(cfg Config) error {
 	cfg, err := cfg.filled()
 	if err == nil && !clock.Same(cfg.Clock, c.Config().Clock) {
-		err = errors.New("cooldown: Clock may not change")
+		bad := check.List{Name: cfg.Name}
+		is, want := clock.Another(c.Config().Clock, cfg.Clock)
+		bad.Bad("cooldown", "Clock", is, want)
+		err = bad.Err()
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
 )
 
 // ErrCooling matches every refusal.
@@ -17,14 +19,27 @@ type Error struct {
 
 // Error names the cooldown and the wait.
 func (e *Error) Error() string {
-	return fmt.Sprintf("cooldown %q: cooling down for another %v", e.Name, e.Wait)
+	if e == nil {
+		return "cooldown: nil"
+	}
+	return fmt.Sprintf("%s: cooling down for another %v", check.Called("cooldown", e.Name), e.Wait)
 }
 
 // Unwrap is ErrCooling.
-func (e *Error) Unwrap() error { return ErrCooling }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return ErrCooling
+}
 
 // Rejected is true.
-func (e *Error) Rejected() bool { return true }
+func (e *Error) Rejected() bool { return e != nil }
 
 // RetryAfter is Wait.
-func (e *Error) RetryAfter() (time.Duration, bool) { return e.Wait, true }
+func (e *Error) RetryAfter() (time.Duration, bool) {
+	if e == nil {
+		return 0, false
+	}
+	return e.Wait, true
+}

@@ -177,3 +177,16 @@ func TestConfigIsChecked(t *testing.T) {
 	require.Len(t, strings.Split(err.Error(), "\n"), 2)
 	require.NoError(t, faulty("").validate())
 }
+
+// A maker that makes nothing is told as that, not as a nil dereference in the suite.
+func TestMakerOfNothing(t *testing.T) {
+	ok := func(testing.TB) leaf.Guard { return door{} }
+	for says, g := range map[string]leaf.Guard{"nil": nil, "a nil *guardtest.turnstile": (*turnstile)(nil)} {
+		none := func(testing.TB) leaf.Guard { return g }
+		want := " returned " + says + ": want a guard"
+		require.Equal(t, "guardtest: New"+want, failureOf(t, "a fresh guard admits", Config{New: none}))
+		require.Equal(t, "guardtest: Refusing"+want, failureOf(t, "a refusal says so", Config{New: ok, Refusing: none}))
+		require.Equal(t, "guardtest: Waiting"+want, failureOf(t, "a wait that ctx ended is ctx's error",
+			Config{New: ok, Waiting: none, Capacity: 1}))
+	}
+}

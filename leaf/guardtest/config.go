@@ -35,6 +35,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.New = made("New", c.New)
+	c.Waiting = made("Waiting", c.Waiting)
+	c.Refusing = made("Refusing", c.Refusing)
 	if c.Patience == 0 {
 		c.Patience = 10 * time.Second
 	}
@@ -42,6 +45,21 @@ func (c Config) withDefaults() Config {
 		c.Rounds = 200
 	}
 	return c
+}
+
+// made is make that ends the test where it makes nothing, before a nil guard is asked.
+func made(name string, make func(testing.TB) leaf.Guard) func(testing.TB) leaf.Guard {
+	if make == nil {
+		return nil
+	}
+	return func(t testing.TB) leaf.Guard {
+		t.Helper()
+		g := make(t)
+		if check.Nil(g) {
+			t.Fatalf("guardtest: %s returned %s: want a guard", name, check.Type(g))
+		}
+		return g
+	}
 }
 
 func (c Config) validate() error {

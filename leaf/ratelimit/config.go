@@ -28,7 +28,7 @@ type Config struct {
 
 // filled is a refilled bucket's cfg with its defaults and its arithmetic, or everything that is wrong with it.
 func (cfg Config) filled() (Config, policy, error) {
-	var bad check.List
+	bad := check.List{Name: cfg.Name}
 	if cfg.Per < 0 {
 		bad.Bad("ratelimit", "Per", cfg.Per, "0 (1s) or a positive duration")
 	}
@@ -63,7 +63,7 @@ func (cfg Config) filled() (Config, policy, error) {
 
 // filledQuota is the same for a bucket that is never refilled.
 func (cfg Config) filledQuota() (Config, policy, error) {
-	var bad check.List
+	bad := check.List{Name: cfg.Name}
 	if cfg.Rate != 0 {
 		bad.Bad("ratelimit", "Rate", cfg.Rate, "0: a quota is never refilled")
 	}
@@ -82,6 +82,6 @@ func (cfg Config) filledQuota() (Config, policy, error) {
 
 func checkClock(bad *check.List, cfg Config) {
 	if cfg.Clock != nil && check.Nil(cfg.Clock) {
-		bad.Bad("ratelimit", "Clock", "a nil pointer in an interface", "nil (real time) or a clock")
+		bad.Bad("ratelimit", "Clock", check.Type(cfg.Clock), "nil (real time) or a clock")
 	}
 }

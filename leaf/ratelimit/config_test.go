@@ -25,7 +25,7 @@ func TestConfigErrorsNameEveryFieldAndValue(t *testing.T) {
 		{Config{Rate: 1, Burst: -1}, []string{"Burst is -1"}},
 		{Config{Rate: 1_000_000, Burst: math.MaxInt}, []string{"Burst is 9223372036854775807: want a smaller one"}},
 		{Config{Rate: 1, MaxWait: -1}, []string{"MaxWait is -1ns"}},
-		{Config{Rate: 1, Clock: typedNil}, []string{"Clock is a nil pointer"}},
+		{Config{Rate: 1, Clock: typedNil}, []string{"Clock is a nil *clockwork.FakeClock"}},
 		{Config{Per: -1, Burst: -2, MaxWait: -3, Clock: typedNil}, []string{"Rate is 0", "Per is -1ns", "Burst is -2", "MaxWait is -3ns", "Clock is"}},
 	} {
 		l, err := New(c.cfg)
@@ -54,7 +54,7 @@ func TestQuotaConfig(t *testing.T) {
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt} {
 		q, err := NewQuota("trial", n)
 		require.Nil(t, q)
-		require.ErrorContains(t, err, "ratelimit: Burst is")
+		require.ErrorContains(t, err, `ratelimit "trial": Burst is`)
 		require.Panics(t, func() { MustNewQuota("trial", n) })
 	}
 	q := MustNewQuota("trial", maxQuota)
@@ -71,8 +71,9 @@ func TestQuotaConfig(t *testing.T) {
 
 func TestClockMayNotChange(t *testing.T) {
 	f := newFixture(t, Config{Rate: 1})
-	require.ErrorContains(t, f.Update(Config{Rate: 2}), "Clock may not change")
-	require.ErrorContains(t, f.Update(Config{Rate: 2, Clock: clockwork.NewFakeClock()}), "Clock may not change")
+	require.ErrorContains(t, f.Update(Config{Name: "x", Rate: 2}),
+		`ratelimit "x": Clock is real time: want the one that it was made with, a *`)
+	require.ErrorContains(t, f.Update(Config{Rate: 2, Clock: clockwork.NewFakeClock()}), "Clock is ")
 	require.Equal(t, 1, f.Config().Rate)
 	require.NoError(t, f.Update(Config{Rate: 2, Clock: f.clock}))
 	c, _ := f.Clock()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
 )
 
 // ErrLimited matches every refusal.
@@ -20,17 +22,30 @@ const never time.Duration = -1
 
 // Error names the limiter and the wait.
 func (e *LimitedError) Error() string {
-	if e.Wait < 0 {
-		return fmt.Sprintf("ratelimit %q: not enough tokens left, never refilled", e.Name)
+	if e == nil {
+		return "ratelimit: nil"
 	}
-	return fmt.Sprintf("ratelimit %q: limited, enough tokens in %v", e.Name, e.Wait)
+	if e.Wait < 0 {
+		return check.Called("ratelimit", e.Name) + ": not enough tokens left, never refilled"
+	}
+	return fmt.Sprintf("%s: limited, enough tokens in %v", check.Called("ratelimit", e.Name), e.Wait)
 }
 
 // Unwrap is ErrLimited.
-func (e *LimitedError) Unwrap() error { return ErrLimited }
+func (e *LimitedError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return ErrLimited
+}
 
 // Rejected is true.
-func (e *LimitedError) Rejected() bool { return true }
+func (e *LimitedError) Rejected() bool { return e != nil }
 
 // RetryAfter is Wait; ok is false where it is negative.
-func (e *LimitedError) RetryAfter() (time.Duration, bool) { return max(0, e.Wait), e.Wait >= 0 }
+func (e *LimitedError) RetryAfter() (time.Duration, bool) {
+	if e == nil || e.Wait < 0 {
+		return 0, false
+	}
+	return e.Wait, true
+}

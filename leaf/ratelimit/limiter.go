@@ -2,9 +2,9 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
@@ -60,7 +60,10 @@ func (l *Limiter) Update(cfg Config) error {
 	}
 	cfg, p, err := fill(cfg)
 	if err == nil && !quota && !clock.Same(cfg.Clock, l.Config().Clock) {
-		err = errors.New("ratelimit: Clock may not change")
+		bad := check.List{Name: cfg.Name}
+		is, want := clock.Another(l.Config().Clock, cfg.Clock)
+		bad.Bad("ratelimit", "Clock", is, want)
+		err = bad.Err()
 	}
 	if err != nil {
 		return err

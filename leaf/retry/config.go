@@ -37,7 +37,8 @@ type Config struct {
 	// MaxElapsed bounds the whole loop from its beginning: no wait is started that would end after it; 0 = off; else positive.
 	// It cuts no attempt that is running: a timeout does that.
 	MaxElapsed time.Duration
-	// Reserve is the time that must be left before ctx's deadline when a delay has been slept; 0 = any positive rest.
+	// Reserve is the time that must be left before ctx's deadline when a delay has been slept; 0 = any positive rest; else
+	// positive. Without a deadline it asks for nothing.
 	Reserve time.Duration
 	// Budget limits retries, shared with whoever has the same; nil = a private budget.NewRatio with its defaults on this Clock.
 	Budget budget.Retry

@@ -281,3 +281,34 @@ func TestPanicAndGoexitAreNotRetriedAndHoldNothing(t *testing.T) {
 		})
 	}
 }
+
+// list is an error that == panics at, though its type is comparable.
+type list struct{ of any }
+
+func (list) Error() string { return "list" }
+
+// leaving is one that says, besides, that the caller went away.
+type leaving struct{ list }
+
+func (leaving) Unwrap() error { return context.Canceled }
+
+// A cause that errors.Is would panic at, returned by fn.
+func TestUncomparableCause(t *testing.T) {
+	r := mustNew(t, Config{Backoff: Immediate})
+	for _, cause := range []error{list{[]error{errB}}, leaving{list{[]error{errB}}}} {
+		for _, runs := range []int{1, 2} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			n := 0
+			_, err := Do(ctx, r, func(ctx context.Context) (int, error) {
+				if n++; n < runs {
+					return 0, errA
+				}
+				cancel(cause)
+				return 0, context.Cause(ctx)
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, runs, n)
+			require.ErrorContains(t, err, "list")
+		}
+	}
+}

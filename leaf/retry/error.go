@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/ended"
 )
 
 // ErrBudgetExhausted matches (errors.Is) every [*Error] whose Reason is RetryBudgetExhausted.
@@ -25,17 +28,23 @@ type Error struct {
 
 // Error tells the reason, the attempts and Last; the policy's name, Stop and Wait where there are any.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("retry")
-	if e.name != "" {
-		fmt.Fprintf(&b, " %q", e.name)
+	if e == nil {
+		return "retry: nil"
 	}
-	fmt.Fprintf(&b, ": %s after %d attempt", e.Reason, e.Attempts)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s after %d attempt", check.Called("retry", e.name), e.Reason, e.Attempts)
 	if e.Attempts != 1 {
 		b.WriteByte('s')
 	}
 	if e.Wait > 0 {
 		fmt.Fprintf(&b, " (wait %v)", e.Wait)
+	}
+	switch {
+	case e.Reason != UnsafeReplay:
+	case e.Attempts == 0:
+		b.WriteString(": nothing declares that it may be repeated: want pipeline.Declare or retry.DoSafe with a Safety")
+	default:
+		b.WriteString(": the declaration has expired, or would before the next attempt: want a longer one, or shorter delays")
 	}
 	if e.Stop != nil {
 		fmt.Fprintf(&b, ": %v", e.Stop)
@@ -48,6 +57,9 @@ func (e *Error) Error() string {
 
 // Unwrap is Last and Stop, nils left out.
 func (e *Error) Unwrap() []error {
+	if e == nil {
+		return nil
+	}
 	tree := make([]error, 0, 2)
 	if e.Last != nil {
 		tree = append(tree, e.Last)
@@ -60,6 +72,9 @@ func (e *Error) Unwrap() []error {
 
 // Is matches [ErrBudgetExhausted] and context.DeadlineExceeded where Reason says so.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	switch e.Reason {
 	case RetryBudgetExhausted:
 		return target == ErrBudgetExhausted
@@ -74,6 +89,9 @@ func (e *Error) Rejected() bool { return false }
 
 // RetryAfter is Wait where somebody asked for it (a deferral or a refusal), not where it is a delay of our own.
 func (e *Error) RetryAfter() (time.Duration, bool) {
+	if e == nil {
+		return 0, false
+	}
 	switch e.Reason {
 	case RetryAfterExceedsDeadline, RetryAfterExceedsMaximumDelay, Refused:
 	default:
@@ -82,4 +100,12 @@ func (e *Error) RetryAfter() (time.Duration, bool) {
 		}
 	}
 	return e.Wait, e.Wait > 0
+}
+
+// LastFailure is Last for the text of a limit that stopped the loop.
+func (e *Error) LastFailure(ended.Asked) error {
+	if e == nil {
+		return nil
+	}
+	return e.Last
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/stretchr/testify/require"
 )
@@ -23,13 +24,29 @@ func TestReasonsAreSnakeCase(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	for want, err := range map[string]*Error{
-		"retry: attempts_exhausted after 3 attempts: last failure: a":                       {Attempts: 3, Reason: AttemptsExhausted, Last: errA},
-		"retry: refused after 1 attempt (wait 5s): b: last failure: a":                      {Attempts: 1, Reason: Refused, Last: errA, Stop: errB, Wait: 5 * time.Second},
-		`retry "x": unsafe_replay after 0 attempts`:                                         {Reason: UnsafeReplay, name: "x"},
+		"retry: attempts_exhausted after 3 attempts: last failure: a":  {Attempts: 3, Reason: AttemptsExhausted, Last: errA},
+		"retry: refused after 1 attempt (wait 5s): b: last failure: a": {Attempts: 1, Reason: Refused, Last: errA, Stop: errB, Wait: 5 * time.Second},
+		`retry "x": unsafe_replay after 0 attempts: nothing declares that it may be repeated: want pipeline.Declare or retry.DoSafe with a Safety`: {
+			Reason: UnsafeReplay, name: "x"},
+		"retry: unsafe_replay after 1 attempt: the declaration has expired, or would before the next attempt: " +
+			"want a longer one, or shorter delays: last failure: a": {Attempts: 1, Reason: UnsafeReplay, Last: errA},
 		"retry: retry_after_exceeds_deadline after 2 attempts (wait 1m0s): last failure: a": {Attempts: 2, Reason: RetryAfterExceedsDeadline, Last: errA, Wait: time.Minute},
 	} {
 		require.Equal(t, want, err.Error())
 	}
+}
+
+func TestNilError(t *testing.T) {
+	var err *Error
+	require.Equal(t, "retry: nil", err.Error())
+	require.Empty(t, err.Unwrap())
+	require.NotErrorIs(t, err, ErrBudgetExhausted)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, err.Rejected())
+	_, ok := err.RetryAfter()
+	require.False(t, ok)
+	require.NoError(t, ended.LastFailure(err))
+	require.Equal(t, errA, ended.LastFailure(&Error{Last: errA, Stop: errB}), "what a limit around the loop tells")
 }
 
 func TestErrorMatchesByItsReason(t *testing.T) {

@@ -67,7 +67,7 @@ func ExampleDoSafe() {
 	fmt.Println(err)
 	fmt.Println(retry.DoSafe(context.Background(), r, retry.Idempotent("order-4711", time.Hour), charge))
 	// Output:
-	// retry: unsafe_replay after 0 attempts
+	// retry: unsafe_replay after 0 attempts: nothing declares that it may be repeated: want pipeline.Declare or retry.DoSafe with a Safety
 	// paid <nil>
 }
 

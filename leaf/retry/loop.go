@@ -217,7 +217,8 @@ func (l *Loop) Reserve(ctx context.Context) (final error) {
 // Delay is what Sleep will sleep.
 func (l *Loop) Delay() time.Duration { return l.delay }
 
-// Wait is the part of Delay that was asked for, by the other side, a cooldown or a refusal; 0 = none.
+// Wait is the part of Delay that was asked for, by the other side, a cooldown or a refusal; 0 = none. Of a loop that has
+// stopped, what was asked for and did not fit.
 func (l *Loop) Wait() time.Duration { return l.wait }
 
 // Sleep waits, and gives the token back when ctx ends first. No timer at zero delay. Afterwards a ctx that is done wins,
@@ -235,6 +236,14 @@ func (l *Loop) Sleep(ctx context.Context) (final error) {
 		return l.stop(RetryDelayExceedsDeadline, nil, slept, false)
 	}
 	if l.valid > 0 && l.elapsed() > l.valid {
+		return l.stop(UnsafeReplay, nil, 0, false)
+	}
+	return nil
+}
+
+// Ready: the guards have admitted another run. Final where the declaration expired while they were waited for.
+func (l *Loop) Ready() (final error) {
+	if l.runs > 0 && l.valid > 0 && l.elapsed() > l.valid {
 		return l.stop(UnsafeReplay, nil, 0, false)
 	}
 	return nil

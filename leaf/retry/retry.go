@@ -2,18 +2,18 @@ package retry
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/jonboulle/clockwork"
 )
 
-// Retry is a policy, safe for concurrent use.
+// Retry is a policy, safe for concurrent use. Make one with [New]: the zero Retry has no plan, and panics.
 type Retry struct {
 	plan    atomic.Pointer[plan]
 	mu      sync.Mutex    // one Update at a time
@@ -55,7 +55,10 @@ func (r *Retry) Update(cfg Config) error {
 	defer r.mu.Unlock()
 	old := r.plan.Load()
 	if !clock.Same(cfg.Clock, old.Clock) {
-		return fmt.Errorf("retry: Clock is %T: want the one that the policy was made with", cfg.Clock)
+		bad := check.List{Name: cfg.Name}
+		is, want := clock.Another(old.Clock, cfg.Clock)
+		bad.Bad("retry", "Clock", is, want)
+		return bad.Err()
 	}
 	r.adopt(cfg, old.clock)
 	return nil

@@ -4,7 +4,10 @@ import "time"
 
 // stop ends the loop for reason; asked says that wait was asked for by somebody.
 func (l *Loop) stop(reason Reason, cause error, wait time.Duration, asked bool) error {
-	l.reason = reason
+	l.reason, l.wait = reason, 0
+	if asked {
+		l.wait = wait
+	}
 	l.End()
 	if l.runs == 0 && l.refusal != nil {
 		return l.refusal

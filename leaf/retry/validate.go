@@ -17,7 +17,7 @@ const (
 
 // validate is every problem of c at once.
 func (c Config) validate() error {
-	var bad check.List
+	bad := check.List{Name: c.Name}
 	if c.MaxAttempts < Unlimited || c.MaxAttempts > mostAttempts {
 		bad.Bad("retry", "MaxAttempts", c.MaxAttempts, "0 (the default), Unlimited, or 1 to 64")
 	}
@@ -32,7 +32,7 @@ func (c Config) validate() error {
 		bad.Bad("retry", "RetryIf", "nil", "a function, as Strict asks for, unless MaxAttempts is 1")
 	}
 	if c.Clock != nil && check.Nil(c.Clock) {
-		bad.Bad("retry", "Clock", fmt.Sprintf("a nil %T", c.Clock), "nil itself (real time) or a clock")
+		bad.Bad("retry", "Clock", check.Type(c.Clock), "nil itself (real time) or a clock")
 	}
 	return bad.Err()
 }
@@ -69,7 +69,7 @@ func firstStep(b Backoff) (d time.Duration, fault any) {
 func (c Config) checkBudget(bad *check.List) {
 	switch {
 	case c.Budget != nil && check.Nil(c.Budget):
-		bad.Bad("retry", "Budget", fmt.Sprintf("a nil %T", c.Budget), "nil itself (a private budget) or a budget")
+		bad.Bad("retry", "Budget", check.Type(c.Budget), "nil itself (a private budget) or a budget")
 	case c.Budget != nil && c.NoBudget:
 		bad.Bad("retry", "NoBudget", "true beside a Budget", "one of them")
 	case c.Budget == nil && c.Strict && c.MaxAttempts != 1:

@@ -20,6 +20,7 @@ func TestInvalidConfigNamesFieldAndValue(t *testing.T) { // C45
 		{timeout.Config{}, []string{"timeout: Limit is 0s: want a positive duration"}},
 		{timeout.Config{Limit: -time.Second}, []string{"timeout: Limit is -1s: want a positive duration"}},
 		{timeout.Config{Limit: math.MinInt64}, []string{"timeout: Limit is -2562047h47m16.854775808s: want a positive duration"}},
+		{timeout.Config{Name: "bank"}, []string{`timeout "bank": Limit is 0s: want a positive duration`}},
 		{timeout.Config{Limit: 1, Clock: typedNil}, []string{"timeout: Clock is a nil *clockwork.FakeClock: want a clock, or nil for real time"}},
 		{timeout.Config{Limit: -1, Clock: typedNil}, []string{"Limit is -1ns", "Clock is a nil"}},
 	} {
@@ -53,11 +54,12 @@ func TestConfigIsWhatIsInForce(t *testing.T) {
 func TestUpdateKeepsTheClock(t *testing.T) {
 	fake := clockwork.NewFakeClock()
 	injected := timeout.MustNew(timeout.Config{Limit: time.Second, Clock: fake})
-	for _, other := range []clockwork.Clock{nil, clockwork.NewFakeClock()} {
-		require.ErrorContains(t, injected.Update(timeout.Config{Limit: time.Minute, Clock: other}), "timeout: Clock is")
+	for is, other := range map[string]clockwork.Clock{"real time": nil, "another *clockwork.FakeClock": clockwork.NewFakeClock()} {
+		require.EqualError(t, injected.Update(timeout.Config{Name: "x", Limit: time.Minute, Clock: other}), `timeout "x": Clock is `+is+
+			": want the one that it was made with, a *clockwork.FakeClock: it may not change")
 		require.Equal(t, time.Second, injected.Config().Limit)
 	}
 	real := limit("", time.Second)
-	require.ErrorContains(t, real.Update(timeout.Config{Limit: time.Minute, Clock: fake}), "timeout: Clock is a *clockwork.FakeClock")
+	require.ErrorContains(t, real.Update(timeout.Config{Limit: time.Minute, Clock: fake}), "timeout: Clock is a *clockwork.FakeClock: want the one that it was made with, real time")
 	require.NoError(t, real.Update(timeout.Config{Limit: time.Minute, Clock: clockwork.NewRealClock()}), "both are real time")
 }

@@ -144,7 +144,7 @@ func TestInnerErrorIsReplacedNotWrapped(t *testing.T) {
 		outermost, ok := errors.AsType[*timeout.Error](err)
 		require.True(t, ok)
 		require.Equal(t, "outer", outermost.Name)
-		require.EqualError(t, outermost.Err, `load: timeout "inner": limit of 10ms reached`)
+		require.EqualError(t, outermost.Err, `load: timeout "inner": limit of 10ms reached; last failure: the callback's own error`)
 		require.ErrorIs(t, err, errApp)
 
 		// A typed nil is what the callback returned, and nothing to look into.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/ended"
 )
 
 // ErrTimeout matches every [*Error].
@@ -18,24 +21,34 @@ type Error struct {
 	Err   error         // what the callback returned; nil in a context's cause
 }
 
-// Error names the limit; never a callback's result.
+// Error names the limit and the last failure: what Err says, or what a retry loop around the callback had met last. That a
+// context is over is no news beside a limit, and is left out.
 func (e *Error) Error() string {
-	if e.Name == "" {
-		return fmt.Sprintf("timeout: limit of %v reached", e.Limit)
+	if e == nil {
+		return "timeout: nil"
 	}
-	return fmt.Sprintf("timeout %q: limit of %v reached", e.Name, e.Limit)
+	s := fmt.Sprintf("%s: limit of %v reached", check.Called("timeout", e.Name), e.Limit)
+	if last := ended.LastFailure(e.Err); last != nil && last != context.DeadlineExceeded {
+		s += fmt.Sprintf("; last failure: %v", last)
+	}
+	return s
 }
 
 // Unwrap is Err.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Is matches ErrTimeout and context.DeadlineExceeded.
 func (e *Error) Is(target error) bool {
-	return target == ErrTimeout || target == context.DeadlineExceeded
+	return e != nil && (target == ErrTimeout || target == context.DeadlineExceeded)
 }
 
 // Timeout is true.
-func (e *Error) Timeout() bool { return true }
+func (e *Error) Timeout() bool { return e != nil }
 
 // Rejected is false: the callback ran, whatever it returned.
 func (e *Error) Rejected() bool { return false }

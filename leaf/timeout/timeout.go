@@ -1,7 +1,6 @@
 package timeout
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,17 +23,18 @@ type Config struct {
 
 // validate names each invalid field and its value.
 func (cfg Config) validate() error {
-	var bad check.List
+	bad := check.List{Name: cfg.Name}
 	if cfg.Limit <= 0 {
 		bad.Bad("timeout", "Limit", cfg.Limit, "a positive duration")
 	}
 	if cfg.Clock != nil && check.Nil(cfg.Clock) {
-		bad.Bad("timeout", "Clock", fmt.Sprintf("a nil %T", cfg.Clock), "a clock, or nil for real time")
+		bad.Bad("timeout", "Clock", check.Type(cfg.Clock), "a clock, or nil for real time")
 	}
 	return bad.Err()
 }
 
-// Timeout is a limit, safe for concurrent use. It is no leaf.Guard: it admits everybody.
+// Timeout is a limit, safe for concurrent use. It is no leaf.Guard: it admits everybody. Make one with [New]: the zero Timeout
+// has no limit, and panics.
 type Timeout struct {
 	clk    clock.Clock
 	config atomic.Pointer[Config] // immutable; replaced as a whole
@@ -68,9 +68,10 @@ func (t *Timeout) Update(cfg Config) error {
 	}
 	t.update.Lock()
 	defer t.update.Unlock()
-	if !clock.Same(t.config.Load().Clock, cfg.Clock) {
-		var bad check.List
-		bad.Bad("timeout", "Clock", fmt.Sprintf("a %T", cfg.Clock), "the clock that New got: it may not change")
+	if was := t.config.Load().Clock; !clock.Same(was, cfg.Clock) {
+		bad := check.List{Name: cfg.Name}
+		is, want := clock.Another(was, cfg.Clock)
+		bad.Bad("timeout", "Clock", is, want)
 		return bad.Err()
 	}
 	t.config.Store(&cfg)

@@ -244,14 +244,14 @@ func TestTransportMisconfigured(t *testing.T) {
 	var nilBase *http.Transport
 	for want, tr := range map[string]http.RoundTripper{
 		"httpx: the pipeline is nil: want a pipeline":                              httpx.NewTransport(nil, nil),
-		"httpx: base is a nil *http.Transport":                                     httpx.NewTransport(retrying(), nilBase),
-		"httpx: RetryStatus is 101: want statuses from 200 to 599":                 httpx.NewTransport(retrying(), nil, httpx.RetryStatus(503, 101)),
-		"httpx: RetryStatus is 600: want":                                          httpx.NewTransport(retrying(), nil, httpx.RetryStatus(600)),
-		"httpx: Safety is nil":                                                     httpx.NewTransport(retrying(), nil, httpx.Safety(nil)),
+		`httpx "client": base is a nil *http.Transport`:                            httpx.NewTransport(retrying(), nilBase),
+		`httpx "client": RetryStatus is 101: want statuses from 200 to 599`:        httpx.NewTransport(retrying(), nil, httpx.RetryStatus(503, 101)),
+		`httpx "client": RetryStatus is 600: want`:                                 httpx.NewTransport(retrying(), nil, httpx.RetryStatus(600)),
+		`httpx "client": Safety is nil`:                                            httpx.NewTransport(retrying(), nil, httpx.Safety(nil)),
 		"httpx: PerHost's max is 0: want 1 or more":                                httpx.NewTransport(nil, nil, httpx.PerHost(func(string) *pipeline.Pipeline { return nil }, 0)),
 		"httpx: PerHost's make is nil":                                             httpx.NewTransport(nil, nil, httpx.PerHost(nil, 1)),
-		"httpx: option 1 is nil":                                                   httpx.NewTransport(retrying(), nil, nil),
-		"httpx: Clock is a nil *clockwork.FakeClock: want nil itself":              httpx.NewTransport(retrying(), nil, httpx.Clock(nilClock)),
+		`httpx "client": option 1 is nil`:                                          httpx.NewTransport(retrying(), nil, nil),
+		`httpx "client": Clock is a nil *clockwork.FakeClock: want nil itself`:     httpx.NewTransport(retrying(), nil, httpx.Clock(nilClock)),
 		`httpx: PerHost's pipeline for "host:8080" is nil: want one, or one given`: httpx.NewTransport(nil, nil, httpx.PerHost(func(string) *pipeline.Pipeline { return nil }, 1)),
 	} {
 		_, err := tr.RoundTrip(request(t, "GET", "http://HOST:8080", nil))

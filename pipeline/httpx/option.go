@@ -77,7 +77,7 @@ func RetryStatus(codes ...int) Option {
 func Clock(clk clockwork.Clock) Option {
 	return func(c *config) {
 		if clk != nil && check.Nil(clk) {
-			c.bad.Bad("httpx", "Clock", fmt.Sprintf("a nil %T", clk), "nil itself (real time) or a clock")
+			c.bad.Bad("httpx", "Clock", check.Type(clk), "nil itself (real time) or a clock")
 			return
 		}
 		c.clock = clk
@@ -93,6 +93,9 @@ func (c *config) clientOnly(name string) {
 // configure checks everything at once.
 func configure(server bool, p *pipeline.Pipeline, opts []Option) (c config, err error) {
 	c = config{server: server, statuses: &retried}
+	if p != nil {
+		c.bad.Name = p.Name()
+	}
 	for i, o := range opts {
 		if o == nil {
 			c.bad.Bad("httpx", fmt.Sprintf("option %d", i+1), "nil", "an Option")

@@ -19,9 +19,9 @@ func NewTransport(p *pipeline.Pipeline, base http.RoundTripper, opts ...Option) 
 	case base == nil:
 		t.base = http.DefaultTransport
 	case check.Nil(base):
-		var bad check.List
+		bad := check.List{Name: t.config.bad.Name}
 		bad.Add(t.bad)
-		bad.Bad("httpx", "base", fmt.Sprintf("a nil %T", base), "nil itself (http.DefaultTransport) or a RoundTripper")
+		bad.Bad("httpx", "base", check.Type(base), "nil itself (http.DefaultTransport) or a RoundTripper")
 		t.bad = bad.Err()
 	}
 	return t

@@ -1,0 +1,144 @@
+package pipeline_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
+	"github.com/fairlead/fairlead/leaf/ratelimit"
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/pipeline"
+	"github.com/stretchr/testify/require"
+)
+
+// The guards of an attempt share a reading of the clock. Whoever waits makes it stale: a limiter that went by an old one
+// would see no time pass, and then see it twice.
+
+// getIn is how many of n calls that begin at once get through, all told.
+func getIn(n int, p *pipeline.Pipeline, meanwhile func()) int {
+	var ok atomic.Int64
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if p.Run(context.Background(), func(context.Context) error { return nil }) == nil {
+				ok.Add(1)
+			}
+		})
+	}
+	synctest.Wait()
+	meanwhile()
+	wg.Wait()
+	return int(ok.Load())
+}
+
+func TestStaleReadingAdmitsNobodyTwice(t *testing.T) {
+	for name, gate := range map[string]func() (leaf.Guard, func()){
+		"a guard of the user's": func() (leaf.Guard, func()) {
+			open := make(chan struct{})
+			return &rule{acquire: func(context.Context) error { <-open; return nil }}, func() { close(open) }
+		},
+		"a full bulkhead": func() (leaf.Guard, func()) {
+			b := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 100, MaxWait: time.Minute})
+			held := make([]leaf.Permit, 100)
+			for i := range held {
+				held[i], _ = b.TryAcquire(context.Background())
+			}
+			return b, func() {
+				for i := range held {
+					_ = held[i].Settle(context.Background(), leaf.Outcome{})
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gate, open := gate()
+				limiter := ratelimit.MustNew(ratelimit.Config{Rate: 10, Burst: 10})
+				p := pipeline.For("p").Cooldown(gate).RateLimit(limiter).MustBuild()
+				n := getIn(100, p, func() {
+					<-time.After(time.Second)
+					open()
+				})
+				require.Equal(t, 10, n, "the burst, in one instant")
+			})
+		})
+	}
+}
+
+// Each of the 20 waits for its own token of the first limiter, 50 ms after the one before.
+func TestStaleReadingOfOneLimiterForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := ratelimit.MustNew(ratelimit.Config{Rate: 20, Burst: 100, MaxWait: time.Minute})
+		second := ratelimit.MustNew(ratelimit.Config{Rate: 1, Burst: 5})
+		require.NoError(t, first.AllowN(100))
+		go func() { _ = first.Wait(context.Background(), 100) }()
+		synctest.Wait()
+		p := pipeline.For("p").RateLimit(first).With(second).MustBuild()
+		require.LessOrEqual(t, getIn(20, p, func() {}), 6, "5 and one per second, within a second")
+	})
+}
+
+// queued is a budget of 1 token per first attempt, kept for 1 s, behind a bulkhead whose only slot is taken for as long
+// as hold says.
+func queued(hold time.Duration) (*budget.Ratio, pipeline.Builder) {
+	b := budget.MustNewRatio(budget.RatioConfig{Ratio: 1, MinPerSecond: budget.Off, TTL: time.Second})
+	slots := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1, MaxWait: time.Minute})
+	taken, _ := slots.TryAcquire(context.Background())
+	time.AfterFunc(hold, func() { _ = taken.Settle(context.Background(), leaf.Outcome{}) })
+	return b, pipeline.For("p").Bulkhead(slots).Retry(retry.MustNew(retry.Config{Budget: b, Backoff: retry.Immediate}))
+}
+
+// A first attempt that had to wait deposits when it is sent, not when the call began.
+func TestStaleReadingLosesNoDeposit(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, b := queued(3 * time.Second)
+			if limited {
+				b = b.RateLimit(ratelimit.MustNew(ratelimit.Config{Rate: 1000}))
+			}
+			runs := 0
+			require.Error(t, b.MustBuild().Run(t.Context(), func(context.Context) error { runs++; return errDown }))
+			require.Equal(t, 2, runs, "one deposit pays for one retry")
+		})
+	}
+}
+
+// A bulkhead with a free slot makes no stale reading fresh, and no reading where there was none.
+func TestFreeBulkheadFreshensNoReading(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			earned := budget.MustNewRatio(budget.RatioConfig{Ratio: 1, MinPerSecond: budget.Off, TTL: time.Second})
+			waits := &rule{acquire: func(context.Context) error { <-time.After(3 * time.Second); return nil }}
+			b := pipeline.For("p").With(waits).Bulkhead(bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1})).
+				Retry(retry.MustNew(retry.Config{Budget: earned, Backoff: retry.Immediate}))
+			if limited {
+				b = b.RateLimit(ratelimit.MustNew(ratelimit.Config{Rate: 1000}))
+			}
+			runs := 0
+			require.Error(t, b.MustBuild().Run(t.Context(), func(context.Context) error { runs++; return errDown }))
+			require.Equal(t, 2, runs, "one deposit pays for one retry")
+		})
+	}
+}
+
+func TestStaleReadingWipesNoDeposits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		earned, b := queued(2050 * time.Millisecond)
+		p := b.RateLimit(ratelimit.MustNew(ratelimit.Config{Rate: 1000})).MustBuild()
+		done := make(chan error)
+		go func() { done <- p.Run(context.Background(), func(context.Context) error { return nil }) }()
+		<-time.After(2010 * time.Millisecond)
+		for range 50 {
+			earned.Deposit()
+		}
+		before := earned.Balance()
+		require.NoError(t, <-done)
+		require.Equal(t, before+1, earned.Balance())
+	})
+}
