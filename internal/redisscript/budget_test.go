@@ -234,19 +234,23 @@ func TestWhatIsLeftBehindIsCapped(t *testing.T) {
 	defer s.Client().(*redis.Client).Close()
 	count(t, s)
 	server.Pause(t)
-	ctx, cancel := context.WithCancel(bg)
-	var wg sync.WaitGroup
-	for range 3 * seats {
-		wg.Go(func() {
-			_, err := s.Do(ctx, Call{Op: leaf.OpAdmit, Script: incr})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
-		})
+	under := func(calls int) (cancel func()) {
+		ctx, stop := context.WithCancel(bg)
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				_, err := s.Do(ctx, Call{Op: leaf.OpAdmit, Script: incr})
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		return func() { stop(); wg.Wait() }
 	}
+	seated := under(seats)
 	redistest.Eventually(t, "the seats are taken", func() bool { return len(s.flights.seats) == seats })
-	cancel()
-	wg.Wait()
+	under(2 * seats)() // these wait for a seat; they leave first, before all seats are left behind
+	seated()
 	// What waits for a connection gives up; what has one stays.
 	redistest.Eventually(t, "the rest is left behind", func() bool {
 		return int(s.flights.behind.Load()) == len(s.flights.seats)
