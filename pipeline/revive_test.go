@@ -113,3 +113,22 @@ func TestPlanBOfACallThatStoppedInTimeGetsTheRest(t *testing.T) {
 		require.Equal(t, 50*time.Millisecond, plan.left)
 	})
 }
+
+// undated is a context that has a deadline and does not tell it.
+type undated struct{ context.Context }
+
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func TestPlanBLivesAgainAfterADeadlineThatNobodyKnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		p := pipeline.For("p").Bulkhead(&rule{acquire: func(context.Context) error { return &no{} }}).
+			OnRejected(func(context.Context, error) error { <-time.After(2 * time.Second); return nil }).MustBuild()
+		var plan planB
+		_, err := pipeline.DoOr(undated{ctx}, p, func(context.Context) (string, error) { return "", nil }, plan.run)
+		require.NoError(t, err)
+		require.True(t, plan.alive)
+		require.Equal(t, time.Second, plan.left)
+	})
+}

@@ -193,33 +193,6 @@ func TestTheSameTimeoutNestedInItself(t *testing.T) {
 	})
 }
 
-// Row "breaker": caller cancelled = neutral; its own timeout = failure; the caller's deadline = BlameAfter. C13(b).
-func TestBreakerUnderTheCallersContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := breaker.MustNew(breaker.Config{Window: breaker.Count(10), MinCalls: 5, Consecutive: breaker.Off})
-		p := pipeline.For("p").Breaker(b).AttemptTimeout(limitOf(time.Second)).MustBuild()
-		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		for range 5 {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(500*time.Millisecond, cancel)
-			require.ErrorIs(t, p.Run(ctx, hang), context.Canceled)
-		}
-		require.Zero(t, b.Snapshot().Calls)
-		for range 5 { // an impatient caller: 20 ms of a 20 ms budget count, 1 ms do not
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			require.ErrorIs(t, p.Run(ctx, func(ctx context.Context) error { <-time.After(19 * time.Millisecond); return nil }), nil)
-			require.NoError(t, ctx.Err())
-			cancel()
-		}
-		require.Equal(t, 5, b.Snapshot().Calls)
-		require.NoError(t, b.Reset(t.Context()))
-		for range 5 {
-			require.ErrorIs(t, p.Run(t.Context(), hang), timeout.ErrTimeout)
-		}
-		require.Equal(t, breaker.Open, b.State())
-	})
-}
-
 // A hung downstream behind short deadlines still trips; one impatient caller does not open it for everyone.
 func TestCallersDeadlineIsBlamedAfterHalfOfWhatItGave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

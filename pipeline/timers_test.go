@@ -190,8 +190,8 @@ func busy(c clockwork.Clock) pipeline.Builder {
 func TestAFullPipelineUsesFiveMethodsOfItsClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &fiveMethods{}
-		events := 0
-		p := busy(c).FallbackTimeout(time.Second).Observe(func(context.Context, pipeline.Event) { events++ }).MustBuild()
+		var events atomic.Int64
+		p := busy(c).FallbackTimeout(time.Second).Observe(func(context.Context, pipeline.Event) { events.Add(1) }).MustBuild()
 		require.NotPanics(t, func() {
 			v, report, err := pipeline.DoDetailed(t.Context(), p, fails(1, &later{wait: 3 * time.Second}))
 			require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestAFullPipelineUsesFiveMethodsOfItsClock(t *testing.T) {
 			close(release)
 		})
 		synctest.Wait()
-		require.Positive(t, events)
+		require.Positive(t, events.Load())
 		require.Positive(t, c.asked.Load())
 		require.Zero(t, c.live.Load(), "no timer stays")
 	})

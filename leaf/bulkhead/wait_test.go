@@ -251,32 +251,6 @@ func TestNoTimerIsLeftBehind(t *testing.T) {
 	}
 }
 
-// C10: the slot follows the work, also when a caller does not wait for it.
-func TestSlotIsHeldUntilTheWorkReallyEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(Config{MaxConcurrent: 1})
-		require.True(t, b.Occupies())
-		at := func(ms time.Duration) { <-time.After(time.Until(bubble.Add(ms * time.Millisecond))) }
-		run := func(took time.Duration) error {
-			_, err := leaf.Do(t.Context(), b, func(context.Context) (int, error) {
-				require.Equal(t, 1, b.InUse())
-				<-time.After(took * time.Millisecond)
-				return 0, nil
-			})
-			return err
-		}
-		var wg sync.WaitGroup
-		wg.Go(func() { require.NoError(t, run(250)) }) // ignores that its caller gave up at 100 ms
-		at(150)
-		require.Equal(t, 1, b.InUse())
-		require.ErrorIs(t, run(0), ErrFull)
-		at(251)
-		require.Zero(t, b.InUse())
-		require.NoError(t, run(0))
-		wg.Wait()
-	})
-}
-
 // hasty has a deadline and no Done, which nobody would be woken by.
 type hasty struct {
 	context.Context

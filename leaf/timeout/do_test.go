@@ -287,21 +287,6 @@ func TestInjectedClock(t *testing.T) {
 	require.Equal(t, &timeout.Error{Name: "x", Limit: time.Hour, Err: errApp}, err)
 }
 
-// 1000 waits that their callers leave: neither a goroutine nor a timer stays.
-func TestCancelledWaitsLeaveNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the bubble ends with its last goroutine, or fails
-		x := limit("x", time.Hour)
-		for range 1000 {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(ms, cancel)
-			_, err := timeout.Do(ctx, x, obey)
-			require.Equal(t, errApp, err)
-		}
-		before := runtime.NumGoroutine()
-		require.Less(t, before, 100)
-	})
-}
-
 func TestUntouchedSuccessAllocatesOnce(t *testing.T) {
 	x, n := limit("x", time.Hour), 0
 	ctx := t.Context()
