@@ -43,6 +43,7 @@ var layers = []layer{
 	{match: "internal/...", module: []string{"leaf", "internal/..."}, outside: []string{clockworkModule}},
 	// Examples show what a user can do, and a user has no internal packages.
 	{match: "examples/fleet", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule, goRedisModule}},
+	{match: "examples/readme", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule, goRedisModule}},
 	{match: "examples/...", module: slices.Concat(public, []string{"examples/..."}), outside: []string{clockworkModule}},
 	{match: "."}, // tests alone
 }

@@ -40,6 +40,7 @@ func TestArrowsAllowTheDesignsArrows(t *testing.T) {
 		{"examples/fleet/share.go", goRedisModule},
 		{"examples/fleet/share.go", Module + "/leaf/breaker/redisbreaker"},
 		{"examples/fleet/story.go", Module + "/examples/redisserver"},
+		{"examples/readme/shared.go", goRedisModule},
 		{"examples/quickstart/main.go", Module + "/leaf/bulkhead"},
 		{"examples/quickstart/main.go", Module + "/examples/quickstart/server"},
 		{"leaf/breaker/breaker_test.go", testifyModule + "/require"},
