@@ -73,7 +73,22 @@ func (b *billing) charge(ctx context.Context, order string) (receipt string, err
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the bank says %d", resp.StatusCode)
+		err = newBankError(resp)
 	}
 	return string(text), err
 }
+
+// bankError is an answer of the bank that is no receipt, with the wait that it asks for.
+type bankError struct {
+	status int
+	wait   time.Duration
+	asked  bool
+}
+
+func newBankError(resp *http.Response) *bankError {
+	wait, asked := rejection.ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	return &bankError{resp.StatusCode, wait, asked}
+}
+
+func (e *bankError) Error() string                     { return fmt.Sprintf("the bank says %d", e.status) }
+func (e *bankError) RetryAfter() (time.Duration, bool) { return e.wait, e.asked }

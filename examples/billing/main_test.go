@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 
@@ -35,6 +37,24 @@ func TestOutageInTheMiddle(t *testing.T) {
 	require.Equal(t, map[int]int{502: 2, 503: 18}, outage.hops[0].answers)
 	require.Equal(t, map[int]int{502: 2, 503: 18}, outage.hops[1].answers)
 	require.Equal(t, map[int]int{503: 5}, outage.hops[2].answers)
+}
+
+// A wait that the bank asks for, and that is too long for a retry, is the customer's.
+func TestTheBanksOwnRetryAfter(t *testing.T) {
+	requests := 0
+	bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer bank.Close()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	w := httptest.NewRecorder()
+	newBilling(bank.URL, base).ServeHTTP(w, httptest.NewRequest("POST", "/?order=1", nil))
+	require.Equal(t, http.StatusBadGateway, w.Code)
+	require.Equal(t, "60", w.Header().Get("Retry-After"))
+	require.Equal(t, 1, requests)
 }
 
 func millis(t *testing.T, s string) int {

@@ -2,9 +2,9 @@ package httpx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/fairlead/fairlead/internal/ended"
@@ -32,6 +32,14 @@ type duplex struct {
 	io.Writer
 }
 
+// CloseWrite is what httputil.ReverseProxy looks for, as net/http's own body of a 101 has it.
+func (d *duplex) CloseWrite() error {
+	if half, ok := d.Writer.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return fmt.Errorf("httpx: CloseWrite: %w", http.ErrNotSupported)
+}
+
 // Read tells whose time was over, where that is what ended the body.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
@@ -40,7 +48,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		b.release()
 	case !b.closed.Load():
-		if by := ended.Err(b.ctx); by != nil && !errors.Is(err, context.Cause(b.ctx)) {
+		if by := ended.Err(b.ctx); by != nil && !ended.Is(err, context.Cause(b.ctx)) {
 			err = fmt.Errorf("%w: %w", by, err)
 		}
 	}

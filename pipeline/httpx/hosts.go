@@ -47,7 +47,7 @@ func hostOf(req *http.Request) string {
 	case "https":
 		name = strings.TrimSuffix(name, ":443")
 	}
-	return name
+	return strings.TrimSuffix(name, ":") // no port after it is the default one, too
 }
 
 // enter counts a call in. Whoever gets a host leaves it.

@@ -55,6 +55,7 @@ func TestPerHost(t *testing.T) {
 	require.ErrorIs(t, get(t, tr, "http://bad"), errDown)
 	require.ErrorIs(t, get(t, tr, "http://BAD:80/x"), breaker.ErrOpen, "one circuit for all spellings")
 	require.ErrorIs(t, get(t, tr, "https://bad"), breaker.ErrOpen)
+	require.ErrorIs(t, get(t, tr, "http://bad:"), breaker.ErrOpen, "an empty port is the default one")
 	require.ErrorIs(t, get(t, tr, "http://bad:8080"), errDown, "another port is another host")
 	require.NoError(t, get(t, tr, "http://good"))
 	require.NoError(t, get(t, tr, "https://good:443"))

@@ -7,14 +7,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
+	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/pipeline/httpx"
@@ -113,6 +116,57 @@ func TestContextLivesAsLongAsTheBody(t *testing.T) {
 	}
 }
 
+// C34: no timer outlives the body, however it ends, nor a response that gave way to a retry.
+func TestNoTimerOutlivesTheBody(t *testing.T) {
+	for name, end := range map[string]func(io.ReadCloser) error{
+		"Close": func(b io.ReadCloser) error { return b.Close() },
+		"EOF":   func(b io.ReadCloser) error { _, err := io.Copy(io.Discard, b); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := &timers{Clock: clockwork.NewFakeClock()}
+			p := pipeline.For("x").
+				Timeout(timeout.MustNew(timeout.Config{Limit: 9 * time.Second, Clock: clock})).
+				Retry(soon(func(c *retry.Config) { c.Backoff, c.Clock = retry.Immediate, clock })).
+				AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 5 * time.Second, Clock: clock})).MustBuild()
+			base := &answers{list: []func(*http.Request) (*http.Response, error){
+				status(503, body("busy")), status(200, body("whole")),
+			}}
+			resp, err := httpx.NewTransport(p, base, httpx.Clock(clock)).RoundTrip(request(t, "GET", "http://host", nil))
+			require.NoError(t, err)
+			require.Error(t, base.seen[0].Context().Err())
+			require.NoError(t, base.seen[1].Context().Err())
+			require.Positive(t, clock.live.Load())
+			require.NoError(t, end(resp.Body))
+			require.Error(t, base.seen[1].Context().Err())
+			require.Zero(t, clock.live.Load())
+		})
+	}
+}
+
+// timers is a clock that counts those which are under way.
+type timers struct {
+	clockwork.Clock
+	live atomic.Int64
+}
+
+func (c *timers) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	c.live.Add(1)
+	return &counted{c.Clock.AfterFunc(d, f), c}
+}
+
+type counted struct {
+	clockwork.Timer
+	clock *timers
+}
+
+func (t *counted) Stop() bool {
+	stopped := t.Timer.Stop()
+	if stopped {
+		t.clock.live.Add(-1)
+	}
+	return stopped
+}
+
 // The attempt timeout covers the body, which then fails with an error that matches DeadlineExceeded.
 func TestTimeoutCoversTheBody(t *testing.T) {
 	for name, h2 := range protocols {
@@ -163,6 +217,30 @@ func TestBodyErrorTellsOfTheTime(t *testing.T) {
 	})
 }
 
+// A cause that cannot be compared is still told, and crashes nobody.
+func TestBodyErrorWithAnUncomparableCause(t *testing.T) {
+	base := tripper(func(r *http.Request) (*http.Response, error) {
+		ctx := r.Context()
+		return status(200, &watched{Reader: readFunc(func([]byte) (int, error) {
+			<-ctx.Done()
+			return 0, context.Cause(ctx) // as net/http does
+		})})(r)
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p := pipeline.For("x").AttemptTimeout(limit("a", time.Minute)).MustBuild()
+	resp, err := httpx.NewTransport(p, base).RoundTrip(request(t, "GET", "http://host", nil).WithContext(ctx))
+	require.NoError(t, err)
+	cancel(uncomparable{[]int{1}})
+	_, err = resp.Body.Read(make([]byte, 1))
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, resp.Body.Close())
+}
+
+// uncomparable has a type that can be compared, and a value that cannot.
+type uncomparable struct{ v any }
+
+func (uncomparable) Error() string { return "uncomparable" }
+
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
@@ -196,6 +274,39 @@ func TestSwitchingProtocols(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "echo hello\n", line)
 	require.NoError(t, conn.Close())
+}
+
+// … and can be closed for writing alone, where net/http's own body can: httputil.ReverseProxy does.
+func TestSwitchingProtocolsHalfClosed(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+		all, _ := io.ReadAll(rw)
+		_, _ = rw.WriteString("echo " + string(all))
+		_ = rw.Flush()
+	})
+	p := pipeline.For("x").AttemptTimeout(limit("a", 30*time.Second)).MustBuild()
+	req := request(t, "GET", s.URL, nil)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	resp, err := s.client(p).Do(req)
+	require.NoError(t, err)
+	_, err = io.WriteString(resp.Body.(io.Writer), "hello")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.(interface{ CloseWrite() error }).CloseWrite())
+	require.Equal(t, "echo hello", text(t, resp))
+
+	base := tripper(func(r *http.Request) (*http.Response, error) { // a connection that cannot
+		return &http.Response{StatusCode: 101, Body: struct{ io.ReadWriteCloser }{nil}, Request: r}, nil
+	})
+	resp, err = httpx.NewTransport(p, base).RoundTrip(request(t, "GET", "http://host", nil))
+	require.NoError(t, err)
+	require.ErrorIs(t, resp.Body.(interface{ CloseWrite() error }).CloseWrite(), http.ErrNotSupported)
 }
 
 // Without timeouts there is nothing to keep: the caller gets the base's own body.

@@ -102,6 +102,7 @@ func (p *parked) take() *http.Response {
 		return p.resp
 	}
 	body, whole := p.resp.Body, false
+	over := p.ctx.Err() != nil // asked first: reading ahead ends the context, once everything is here
 	if p.ahead != nil && !p.timer.Stop() {
 		whole = p.ahead.take()
 		body = struct {
@@ -109,7 +110,7 @@ func (p *parked) take() *http.Response {
 			io.Closer
 		}{p.ahead, p.resp.Body}
 	}
-	if !whole && p.ctx.Err() != nil {
+	if !whole && over {
 		return nil
 	}
 	if p.release != nil {

@@ -123,6 +123,32 @@ func TestBodyIsSentWholeAndClosed(t *testing.T) {
 	})
 }
 
+// A GetBody that panics or gives nothing leaves nothing open.
+func TestGetBodyMisbehaves(t *testing.T) {
+	for name, again := range map[string]func() (io.ReadCloser, error){
+		"panics":  func() (io.ReadCloser, error) { panic("GetBody") },
+		"nothing": func() (io.ReadCloser, error) { return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, own, guard := body("busy"), body("hello"), &rule{}
+			base := &answers{list: []func(*http.Request) (*http.Response, error){status(503, first), status(200, nil)}}
+			req := request(t, "PUT", "http://host", own)
+			req.GetBody = again
+			tr := httpx.NewTransport(pipeline.For("x").Retry(soon()).With(guard).AttemptTimeout(limit("a", time.Minute)).MustBuild(), base)
+			if name == "panics" {
+				require.PanicsWithValue(t, "GetBody", func() { _, _ = tr.RoundTrip(req) })
+				require.Equal(t, []string{"failed", "panicked"}, guard.verdicts())
+			} else {
+				resp, err := tr.RoundTrip(req)
+				require.NoError(t, err)
+				require.Equal(t, 200, resp.StatusCode)
+			}
+			require.EqualValues(t, 1, own.closes.Load())
+			require.EqualValues(t, 1, first.closes.Load())
+		})
+	}
+}
+
 // The caller's request is never modified, and every body is closed, also when the call is refused.
 func TestRequestIsUnchangedAndItsBodyClosedOnce(t *testing.T) {
 	refusing := &rule{acquire: func(int) error { return closed{} }}

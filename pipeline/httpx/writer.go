@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -52,20 +53,31 @@ func (w *writer) WriteString(s string) (int, error) {
 	return io.WriteString(w.ResponseWriter, s)
 }
 
+// sniffed is what net/http, too, copies by hand, before it lets the system send the rest.
+const sniffed = 512
+
 // ReadFrom lets the server send files in its own way.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	from, ok := w.ResponseWriter.(io.ReaderFrom)
 	if !ok {
 		return io.Copy(struct{ io.Writer }{w}, r)
 	}
-	w.note(http.StatusOK)
-	return from.ReadFrom(r)
+	var n int64
+	if w.status() == 0 { // an r that has nothing, or nothing in time, writes no header
+		first, err := io.Copy(struct{ io.Writer }{w}, io.LimitReader(r, sniffed))
+		if err != nil || first < sniffed {
+			return first, err
+		}
+		n = first
+	}
+	rest, err := from.ReadFrom(r)
+	return n + rest, err
 }
 
-// FlushError is what http.ResponseController asks for first.
+// FlushError is what http.ResponseController asks for first. One that fails has sent the header all the same.
 func (w *writer) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
-	if err == nil {
+	if !errors.Is(err, http.ErrNotSupported) {
 		w.note(http.StatusOK)
 	}
 	return err

@@ -162,6 +162,48 @@ func TestWriterCopies(t *testing.T) {
 	}
 }
 
+// A copy that has nothing to write before the deadline has written nothing: 504, and a timeout for the guards.
+func TestCopyOfNothing(t *testing.T) {
+	for name, h2 := range protocols {
+		guard := &rule{}
+		p := pipeline.For("x").With(guard).AttemptTimeout(limit("a", 50*time.Millisecond)).MustBuild()
+		s := behind(t, h2, p, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(w, readFunc(func([]byte) (int, error) { // as the body of a response that does not come
+				<-r.Context().Done()
+				return 0, r.Context().Err()
+			}))
+		})
+		requireProblem(t, s.do(t, "GET", "/"), 504, "")
+		require.Equal(t, []string{"timed_out"}, guard.verdicts(), name)
+	}
+}
+
+// A flush that fails has sent the header: there is no second one.
+func TestFlushFails(t *testing.T) {
+	w := &torn{ResponseRecorder: httptest.NewRecorder()}
+	p := pipeline.For("x").AttemptTimeout(limit("a", time.Millisecond)).MustBuild()
+	httpx.Middleware(p)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, errDown) {
+			t.Error(err)
+		}
+		<-r.Context().Done()
+	})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	require.Equal(t, []int{200}, w.headers)
+}
+
+// torn is a writer whose connection is gone.
+type torn struct {
+	*httptest.ResponseRecorder
+	headers []int
+}
+
+func (w *torn) WriteHeader(code int) { w.headers = append(w.headers, code) }
+
+func (w *torn) FlushError() error {
+	w.WriteHeader(http.StatusOK)
+	return errDown
+}
+
 // No header is written twice by us; a handler that does it is told so by the server, as ever.
 func TestNoHeaderIsWrittenTwice(t *testing.T) {
 	var mu sync.Mutex
