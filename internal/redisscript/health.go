@@ -163,14 +163,20 @@ func (h *health) deliver() {
 	}
 }
 
-// call holds a hook's panic back until repanic.
+// call holds a hook's panic back until repanic. The hook has a goroutine of its own, which runtime.Goexit may end: whoever waits
+// for it here may be the one that carries a guard's calls.
 func (h *health) call(ev event) {
-	defer func() {
-		if v := recover(); v != nil {
-			h.panics.CompareAndSwap(nil, &v)
-		}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		defer func() {
+			if v := recover(); v != nil {
+				h.panics.CompareAndSwap(nil, &v)
+			}
+		}()
+		h.onStore(ev.ctx, ev.e)
 	}()
-	h.onStore(ev.ctx, ev.e)
+	<-told
 }
 
 func (h *health) repanic() {

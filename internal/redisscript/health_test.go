@@ -145,12 +145,14 @@ func TestHooksGoexitLosesNothing(t *testing.T) {
 	}})
 	server.Do(t, "set", s.Key(), "x")
 	ask := func(script *Script) {
-		done := make(chan struct{})
+		returned := make(chan bool, 1)
 		go func() {
-			defer close(done)
+			returns := false
+			defer func() { returned <- returns }()
 			_, _ = s.Do(bg, Call{Op: leaf.OpAdmit, Script: script, Args: []any{1}})
+			returns = true
 		}()
-		<-done
+		require.True(t, <-returned, "it ends the hook alone")
 	}
 	ask(countToken)
 	server.Do(t, "del", s.Key())

@@ -9,9 +9,13 @@ import (
 	"github.com/fairlead/fairlead/leaf"
 )
 
-// slack is how much longer than the store's timeout a call waits for the store's answer: who shares a turn with others hears
-// of its failure from it.
+// slack is how much longer than its turns may last a call waits for the store's answer: who shares a turn with others hears of
+// its failure from it.
 const slack = 10 * time.Millisecond
+
+// patient is how long a call waits for the store's answer: who comes while a turn is under way rides on the next one. With a store
+// that does not answer it is no longer than one, whose failure decides on everybody.
+func (b *Bulkhead) patient() time.Duration { return 2*b.opts.Timeout + slack }
 
 // call is one Acquire in the queue. Its fields are guarded by the bulkhead's mu until ready is closed.
 type call struct {
@@ -86,7 +90,7 @@ func (b *Bulkhead) await(ctx context.Context, c *call) (token uint64, err error)
 			over = t.C
 		}
 	}
-	budget := time.NewTimer(b.opts.Timeout + slack)
+	budget := time.NewTimer(b.patient())
 	defer budget.Stop()
 	select {
 	case <-c.ready:

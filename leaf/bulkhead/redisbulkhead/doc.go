@@ -39,7 +39,8 @@
 //     and all the shares together, twice MaxConcurrent where Instances is right and no larger than it. FailOpen admits all,
 //     FailClosed none. The store is told of these calls by the first script of their process that reaches it again, before that
 //     script admits anybody, and counts them until they end.
-//   - The store is so slow that it has no answer for a call within Timeout: the outage policy decides on that call alone.
+//   - The store is so slow that two scripts had no answer for a call, though they came back: the outage policy decides on that
+//     call alone.
 //   - A script is held up on its way for longer than its process waited for it: it gives back, and takes and renews nothing.
 //   - The server's clock steps back: all leases step with it. It steps forward by more than a lease: they end.
 //   - The server is out of memory: whoever asks gets the policy, slots that come back are taken.

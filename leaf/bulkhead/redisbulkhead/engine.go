@@ -233,7 +233,7 @@ func (b *Bulkhead) abandon() {
 // Close gives back what is on its way, takes this process out of the fleet's line and ends every goroutine; it leaves the client
 // open. It may be called again. Permits that are still out stay in the store until their lease ends, and are not renewed any
 // more: close after the last call. Whoever waits is decided on by the outage policy, and so is every later Acquire.
-// Its error says what did not end before ctx did.
+// Its error says what did not end before ctx did. A hook must not call it: it waits for hooks that run.
 func (b *Bulkhead) Close(ctx context.Context) error {
 	if gone := b.shut(); gone != nil {
 		select {

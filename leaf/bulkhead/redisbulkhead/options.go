@@ -19,7 +19,8 @@ const longestLease = 365 * 24 * time.Hour
 type Options struct {
 	// Prefix of the key, prefix:bulkhead:{name}; "" = "fairlead"; at most 256 bytes.
 	Prefix string
-	// Timeout of one store call; 0 = 50ms; else positive.
+	// Timeout of one store call; 0 = 50ms; else positive. A call that arrives while another is under way rides on the next, so
+	// that its own wait is up to twice as long with a store that is slow but answers; with one that does not, it is not.
 	Timeout time.Duration
 	// OnOutage is what admits while the store cannot be asked; the default is leaf.FailLocal.
 	OnOutage leaf.Outage

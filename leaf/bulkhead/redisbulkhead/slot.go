@@ -60,7 +60,7 @@ func (b *Bulkhead) Settle(ctx context.Context, token uint64, o leaf.Outcome) err
 	if r == nil {
 		return nil
 	}
-	budget := time.NewTimer(b.opts.Timeout + slack)
+	budget := time.NewTimer(b.patient())
 	defer budget.Stop()
 	select {
 	case <-r.done:

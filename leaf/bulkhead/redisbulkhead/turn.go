@@ -158,6 +158,7 @@ func (b *Bulkhead) failed(t *turnCall, err error, now time.Time) {
 	}
 	b.begin()
 	if b.engine.closed {
+		b.engine.lastBatch = true // Close tells a store that fails no more than once
 		return
 	}
 	b.decideAll(cause, notExecuted, sent)

@@ -106,7 +106,7 @@ func (c *Cooldown) Clock() (clock clockwork.Clock, used bool) { return c.local.C
 
 // Close brings the store a hint that it has not heard, as far as the store can be reached, ends every goroutine, and leaves the
 // client open. It waits as long as ctx allows; its error says what it had to leave. It may be called again. Afterwards the store
-// counts as one that cannot be asked.
+// counts as one that cannot be asked. A hook must not call it: it waits for hooks that run.
 func (c *Cooldown) Close(ctx context.Context) error {
 	flush := c.flush(ctx)
 	return errors.Join(flush, c.store.Close(ctx))

@@ -66,6 +66,9 @@ func (l *Limiter) load() *batch {
 	defer l.mu.Unlock()
 	l.clean()
 	l.serve()
+	if l.closed { // the call that Close found under way may have taken tokens ahead
+		l.loose, l.stash = l.loose+l.stash, 0
+	}
 	if !l.poke || len(l.line) == 0 && len(l.settlers) == 0 && l.loose == 0 {
 		l.poke = false
 		l.flying = false

@@ -221,7 +221,7 @@ func (l *Limiter) Tokens(ctx context.Context) (float64, error) {
 
 // Close gives back what was taken ahead and what is still owed to the bucket, ends every goroutine, and leaves the client open.
 // Calls that wait, and calls that come later, get what the outage policy says. It waits for calls under way as long as ctx
-// allows; it may be called again.
+// allows; it may be called again. A hook must not call it: it waits for hooks that run.
 func (l *Limiter) Close(ctx context.Context) error {
 	if flush := l.flush(); flush != nil {
 		select {
