@@ -1,0 +1,215 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
+	"go.yaml.in/yaml/v3"
+)
+
+// rootKey is the one key of a file that is read.
+const rootKey = "resilience"
+
+// document is everything that a file says, found valid as far as it can be without making anything.
+type document struct {
+	root      string
+	enabled   bool
+	store     *store
+	retries   *plan[retrySpec, *retry.Retry]
+	budgets   *plan[budgetSpec, anyBudget]
+	breakers  *plan[breakerSpec, circuit]
+	limits    *plan[limitSpec, limiter]
+	bulkheads *plan[slotsSpec, slots]
+	timeouts  *plan[timeoutSpec, *timeout.Timeout]
+	cooldowns *plan[cooldownSpec, cooling]
+	pipelines map[string]*pipelineSpec
+	order     []string // of the pipelines
+}
+
+var sections = []string{
+	"enabled", "store", retryKind.section, budgetKind.section, breakerKind.section, limitKind.section, slotsKind.section,
+	timeoutKind.section, cooldownKind.section, "pipelines",
+}
+
+// readDocument decodes the whole of it; what is wrong is in d.
+func readDocument(d *decoder, node *yaml.Node) *document {
+	doc := &document{root: rootKey, enabled: true, store: newStore(rootKey), pipelines: map[string]*pipelineSpec{}}
+	d.store = doc.store
+	found := map[string]*at{}
+	if a, ok := findRoot(d, node); ok {
+		d.pairs(a, func(name string, v at) {
+			if !slices.Contains(sections, name) {
+				d.unknown(v, slices.Clone(sections))
+				return
+			}
+			found[name] = &v
+		})
+	}
+	if a := found["enabled"]; a != nil && !a.null() {
+		if v, ok := d.boolean(*a); ok {
+			doc.enabled = v
+		}
+	}
+	if a := found["store"]; a != nil {
+		doc.store.at = *a
+		readKeys(d, *a, storeKeys, doc.store, &doc.store.entry)
+	}
+	doc.budgets = budgetKind.read(d, doc.root, found[budgetKind.section])
+	doc.retries = retryKind.read(d, doc.root, found[retryKind.section])
+	doc.breakers = breakerKind.read(d, doc.root, found[breakerKind.section])
+	doc.limits = limitKind.read(d, doc.root, found[limitKind.section])
+	doc.bulkheads = slotsKind.read(d, doc.root, found[slotsKind.section])
+	doc.timeouts = timeoutKind.read(d, doc.root, found[timeoutKind.section])
+	doc.cooldowns = cooldownKind.read(d, doc.root, found[cooldownKind.section])
+	for _, name := range doc.retries.order {
+		if s := doc.retries.specs[name]; s.budget != noBudget {
+			budgetKind.refer(d, doc.budgets, doc.root, s.place("budget"), s.budget)
+		}
+	}
+	if a := found["pipelines"]; a != nil {
+		doc.readPipelines(d, *a)
+	}
+	return doc
+}
+
+// findRoot is the mapping under the root key. An empty document has none, and is one without any entry.
+func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
+	if node == nil {
+		return a, false
+	}
+	doc := at{"the document", deref(node)}
+	if doc.null() {
+		return a, false
+	}
+	if doc.node.Kind != yaml.MappingNode {
+		d.bad(doc, "a mapping with the key %s", rootKey)
+		return a, false
+	}
+	var others []string
+	for i := 0; i+1 < len(doc.node.Content); i += 2 {
+		key := deref(doc.node.Content[i])
+		switch {
+		case key.Value != rootKey || key.Kind != yaml.ScalarNode:
+			others = append(others, at{"", key}.text())
+		case ok:
+			d.add(fmt.Errorf("%s stands there twice: want it once", rootKey))
+		default:
+			a, ok = at{rootKey, deref(doc.node.Content[i+1])}, true
+		}
+	}
+	if !ok && len(others) > 0 {
+		slices.Sort(others)
+		d.add(fmt.Errorf("the document has no key %s; it has: %s", rootKey, joinSome(others)))
+	}
+	return a, ok
+}
+
+// shares says whether any instance of the document lives in the store.
+func (doc *document) shares() bool {
+	for _, s := range doc.breakers.specs {
+		if s.shared {
+			return true
+		}
+	}
+	for _, s := range doc.limits.specs {
+		if s.shared {
+			return true
+		}
+	}
+	for _, s := range doc.bulkheads.specs {
+		if s.shared {
+			return true
+		}
+	}
+	for _, s := range doc.cooldowns.specs {
+		if s.shared {
+			return true
+		}
+	}
+	return false
+}
+
+// apply puts a document in force, or changes nothing. It is called by one goroutine at a time.
+func (r *Registry) apply(node *yaml.Node) error {
+	d := decoder{opts: &r.options}
+	doc := readDocument(&d, node)
+	opened := r.chooseStore(&d, doc)
+	trial := env{&r.options, doc.store, func(n string) anyBudget { return doc.budgets.trial[n] }}
+	r.budgets.try(&d, &trial, doc.budgets)
+	r.retries.try(&d, &trial, doc.retries)
+	r.breakers.try(&d, &trial, doc.breakers)
+	r.limits.try(&d, &trial, doc.limits)
+	r.bulkheads.try(&d, &trial, doc.bulkheads)
+	r.timeouts.try(&d, &trial, doc.timeouts)
+	r.cooldowns.try(&d, &trial, doc.cooldowns)
+	doc.try(&d)
+	err := d.err()
+	if err == nil {
+		err = r.commit(doc)
+	}
+	if err != nil && opened {
+		return errors.Join(err, doc.store.end())
+	}
+	return err
+}
+
+// chooseStore gives the document its client where it needs one, and says whether that was made now. Instances that are shared
+// keep the one they have.
+func (r *Registry) chooseStore(d *decoder, doc *document) (opened bool) {
+	if r.store == nil || r.store.client == nil {
+		if !doc.shares() {
+			return false
+		}
+		if err := doc.store.open(&r.options); err != nil && !doc.store.has("redis") {
+			d.add(err)
+		}
+		return true
+	}
+	if !doc.shares() { // kept for who holds a shared instance, and for the day one comes back
+		kept := *r.store
+		doc.store = &kept
+		return false
+	}
+	doc.store.same(d, r.store)
+	doc.store.client, doc.store.owned = r.store.client, r.store.owned
+	return false
+}
+
+// commit changes what is there. Everything in it was tried before; should it fail all the same, it is undone.
+func (r *Registry) commit(doc *document) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
+	var undone []func()
+	step := func(undo func(), failed error) {
+		undone = append(undone, undo)
+		err = failed
+	}
+	was := r.store
+	r.store = doc.store
+	e := r.env()
+	for _, commit := range []func(){
+		func() { step(r.budgets.commit(e, doc.budgets)) },
+		func() { step(r.retries.commit(e, doc.retries)) },
+		func() { step(r.breakers.commit(e, doc.breakers)) },
+		func() { step(r.limits.commit(e, doc.limits)) },
+		func() { step(r.bulkheads.commit(e, doc.bulkheads)) },
+		func() { step(r.timeouts.commit(e, doc.timeouts)) },
+		func() { step(r.cooldowns.commit(e, doc.cooldowns)) },
+		func() { step(r.commitPipelines(doc)) },
+	} {
+		if commit(); err != nil {
+			for _, undo := range slices.Backward(undone) {
+				undo()
+			}
+			r.store = was
+			return err
+		}
+	}
+	return nil
+}
