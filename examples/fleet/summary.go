@@ -84,7 +84,8 @@ func (s *summary) forPeople() string {
 	}
 	line("bulkhead", "never more than %d calls inside, and %d are allowed; calls in the first chapter: %s", s.MostInside, s.Slots, byName(s.Shares))
 	line("kill -9", "%d slots held, all back after %d ms; their lease is %d ms", s.Held, s.SlotsBack, s.Lease)
-	line("limit", "%d calls in %d ms, %d + %d/s allow %d", s.Calls, s.CallsIn, s.Burst, s.Rate, s.Burst+s.Rate*s.CallsIn/1000)
+	line("limit", "%d calls in %d ms, %d + %d/s allow %d; counted at the bank, where those who waited for a slot come later",
+		s.Calls, s.CallsIn, s.Burst, s.Rate, s.Burst+s.Rate*s.CallsIn/1000)
 	line("circuit", "open in all processes within %d ms of the first, closed within %d ms", s.OpenSpread, s.ClosedSpread)
 	line("", "while it was open: %d calls refused, %d reached the bank as probes; %d scripts at Redis in %d ms", s.Refused, s.Probes, s.Scripts, s.ScriptsIn)
 	if s.Outage > 0 {
