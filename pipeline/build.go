@@ -216,7 +216,7 @@ func (b Builder) layers() []layer {
 func (b Builder) compile(clk clock.Clock) *plan {
 	p := &plan{
 		name: b.name, clock: clk, total: b.total, retry: b.retry, attempt: b.attempt,
-		fallbackTimeout: b.fallbackTimeout, onRejected: b.onRejected, observe: b.observe,
+		fallbackTimeout: b.fallbackTimeout, onRejected: b.onRejected, observer: b.observe, observe: b.observe,
 	}
 	if p.fallbackTimeout == 0 {
 		p.fallbackTimeout = defaultFallbackTimeout

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/fairlead/fairlead/leaf"
@@ -24,23 +25,40 @@ func (p *Pipeline) Describe() Description { return p.current().describe() }
 
 func (pl *plan) describe() Description {
 	d := Description{Name: pl.name}
-	add := func(k kind, name string) { d.Layers = append(d.Layers, Layer{Kind: k.String(), Name: name}) }
-	if pl.total != nil {
-		add(kindTimeout, pl.total.Config().Name)
-	}
-	if pl.outside != nil {
-		add(kindBreaker, nameOf(pl.outside.guard))
-	}
-	if pl.retry != nil {
-		add(kindRetry, pl.retry.Config().Name)
-	}
-	for _, l := range pl.guards {
-		add(l.kind, nameOf(l.guard))
-	}
-	if pl.attempt != nil {
-		add(kindAttemptTimeout, pl.attempt.Config().Name)
+	for l := range pl.layers {
+		d.Layers = append(d.Layers, l)
 	}
 	return d
+}
+
+// Layers is the nesting, outermost first, each layer with what stands behind it, for consoles and metrics: a
+// *timeout.Timeout, a *retry.Retry, or the leaf.Guard that the Builder was given (ask it for leaf.Inspector).
+func (p *Pipeline) Layers() iter.Seq2[Layer, any] {
+	return p.current().layers
+}
+
+func (pl *plan) layers(yield func(Layer, any) bool) {
+	if pl.total != nil && !yield(Layer{kindTimeout.String(), pl.total.Config().Name}, pl.total) {
+		return
+	}
+	if pl.outside != nil && !yield(pl.outside.described()) {
+		return
+	}
+	if pl.retry != nil && !yield(Layer{kindRetry.String(), pl.retry.Config().Name}, pl.retry) {
+		return
+	}
+	for i := range pl.guards {
+		if !yield(pl.guards[i].described()) {
+			return
+		}
+	}
+	if pl.attempt != nil {
+		yield(Layer{kindAttemptTimeout.String(), pl.attempt.Config().Name}, pl.attempt)
+	}
+}
+
+func (l *layer) described() (Layer, any) {
+	return Layer{Kind: l.kind.String(), Name: nameOf(l.guard)}, l.guard
 }
 
 func nameOf(g leaf.Guard) string {

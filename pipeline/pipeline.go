@@ -2,12 +2,15 @@ package pipeline
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
 // Pipeline is a handle on an immutable plan, safe for concurrent use. The zero Pipeline has no name and no layers: a plain call.
 type Pipeline struct {
-	plan atomic.Pointer[plan]
+	plan        atomic.Pointer[plan]
+	change      sync.Mutex // of the plan
+	subscribers []*subscriber
 }
 
 // current is the plan in force; the zero Pipeline is a plain call.
@@ -27,9 +30,11 @@ func (p *Pipeline) Update(b Builder) error {
 	if err != nil {
 		return err
 	}
+	p.change.Lock()
+	defer p.change.Unlock()
 	if now := p.Name(); next.name != now {
 		return fmt.Errorf("pipeline %q: name is %q: want %q, a pipeline keeps its name", now, next.name, now)
 	}
-	p.plan.Store(next)
+	p.store(*next)
 	return nil
 }

@@ -52,7 +52,8 @@ type plan struct {
 
 	fallbackTimeout time.Duration
 	onRejected      func(ctx context.Context, err error) error
-	observe         func(ctx context.Context, e Event)
+	observer        func(ctx context.Context, e Event) // the Builder's
+	observe         func(ctx context.Context, e Event) // the Builder's and all subscribers'; nil = nobody listens
 }
 
 // layer is one guard of a plan.
