@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/jonboulle/clockwork"
 )
 
@@ -103,7 +104,7 @@ func (r *Ratio) Deposit() { r.deposit(r.clock.Now()) }
 
 // DepositAt is Deposit for a caller who has read real time just now: the retry loop of a pipeline, which shares the
 // reading with others.
-func (r *Ratio) DepositAt(now clock.Instant) {
+func (r *Ratio) DepositAt(now reading.Instant) {
 	if !r.clock.Real() {
 		r.Deposit()
 		return

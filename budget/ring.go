@@ -15,8 +15,9 @@ const slots = 10
 // a word whose number is not among the last ten is forgotten without anybody having cleared it. So is one that lies
 // ahead, after the clock has jumped back. Numbers repeat after 13 years of the shortest slots; counts up to 4·10⁹ per slot.
 type ring struct {
-	origin int64 // when the first slot begins
-	width  int64 // of a slot, in ns
+	origin int64        // when the first slot begins
+	width  int64        // of a slot, in ns
+	recent atomic.Int64 // a slot that was asked for: mostly the next answer too, and a division is dear
 	words  [slots]atomic.Uint64
 }
 
@@ -27,10 +28,15 @@ func newRing(origin int64, ttl time.Duration) *ring {
 // slot is the number of the slot that now is in. Rounds down, also before origin.
 func (r *ring) slot(now int64) int64 {
 	d := now - r.origin
-	n := d / r.width
+	n := r.recent.Load()
+	if since := d - n*r.width; 0 <= since && since < r.width {
+		return n
+	}
+	n = d / r.width
 	if d%r.width < 0 {
 		n--
 	}
+	r.recent.Store(n)
 	return n
 }
 

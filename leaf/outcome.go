@@ -67,6 +67,12 @@ func (o Outcome) Judged() Outcome {
 	if o.Err == nil || o.Verdict == Panicked || o.Verdict == NotRun {
 		return o
 	}
+	if refusal.Plain(o.Err) {
+		if judge, ok := o.Err.(Judge); ok {
+			return judge.Judge(o)
+		}
+		return o
+	}
 	if refusal.Is(o.Err) {
 		o.Verdict = Ignored
 	}

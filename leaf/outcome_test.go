@@ -98,3 +98,32 @@ func TestJudgedAllocatesNothingOnSuccess(t *testing.T) {
 	var o leaf.Outcome
 	require.Zero(t, testing.AllocsPerRun(1000, func() { o = o.Judged() }))
 }
+
+// chameleon has a word of its own, or is found by errors.As as one that has: however it is made, it is heard.
+type chameleon struct{ as bool }
+
+func (chameleon) Error() string { return "chameleon" }
+
+func (c chameleon) As(target any) bool {
+	judge, ok := target.(*interface {
+		error
+		leaf.Judge
+	})
+	if ok && c.as {
+		*judge = plainJudge{}
+	}
+	return ok && c.as
+}
+
+type plainJudge struct{}
+
+func (plainJudge) Error() string                     { return "judge" }
+func (plainJudge) Judge(o leaf.Outcome) leaf.Outcome { o.Verdict = leaf.Ignored; return o }
+
+func TestJudgesAreHeardWithoutATreeToWalk(t *testing.T) {
+	for err, want := range map[error]leaf.Verdict{
+		plainJudge{}: leaf.Ignored, chameleon{as: true}: leaf.Ignored, chameleon{}: leaf.Returned,
+	} {
+		require.Equal(t, want, leaf.Outcome{Err: err}.Judged().Verdict, "%#v", err)
+	}
+}

@@ -1,6 +1,10 @@
 package leaf
 
-import "context"
+import (
+	"context"
+
+	"github.com/fairlead/fairlead/internal/reading"
+)
 
 // noCopy lets go vet's copylocks find copies of a Permit.
 type noCopy struct{}
@@ -34,4 +38,20 @@ func (p *Permit) Settle(ctx context.Context, o Outcome) error {
 	}
 	p.settler, p.token = nil, 0
 	return s.Settle(ctx, token, o)
+}
+
+// settlerAt is a Settler that goes by time.
+type settlerAt interface {
+	SettleAt(ctx context.Context, token uint64, o Outcome, now reading.Instant) error
+}
+
+// SettleAt is Settle for a caller who has read real time just now: the pipeline, which shares the reading with others.
+func (p *Permit) SettleAt(ctx context.Context, o Outcome, now reading.Instant) error {
+	at, ok := p.settler.(settlerAt)
+	if !ok {
+		return p.Settle(ctx, o)
+	}
+	token := p.token
+	p.settler, p.token = nil, 0
+	return at.SettleAt(ctx, token, o, now)
 }

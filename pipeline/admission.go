@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
 )
@@ -20,14 +21,14 @@ type admission struct {
 // context is checked once more, so that no dead work is started.
 func (c *call) admit(a *admission) bool {
 	c.admitting = true
-	c.fresh = false
+	c.fresh = c.fresh && c.runs == 0
 	began := c.waitBegins()
 	guards := c.plan.guards
 	for i := range guards {
 		var err error
 		if at := guards[i].at; at != nil {
-			if !c.fresh && guards[i].kind != kindBulkhead { // a bulkhead only says whether it waited
-				c.reading, c.fresh = c.plan.clock.Instant(), true
+			if !c.fresh && guards[i].reads { // the others only say whether they waited
+				c.reading, c.fresh = c.plan.clock.Reading(), true
 			}
 			var fresh bool
 			a.permits[i], fresh, err = at.AcquireAt(c.ctx, c.reading)
@@ -86,4 +87,15 @@ func (a *admission) settle(ctx context.Context, o leaf.Outcome) {
 		}
 		_ = a.permits[a.held].Settle(ctx, o)
 	}
+}
+
+// settleAt is settle with a reading of real time, as long as nobody may have waited since it was made.
+func (a *admission) settleAt(guards []layer, ctx context.Context, o leaf.Outcome, now reading.Instant) {
+	for fresh := true; fresh && a.held > 0; fresh = guards[a.held].at != nil {
+		a.held--
+		if a.late&(1<<a.held) == 0 {
+			_ = a.permits[a.held].SettleAt(ctx, o, now)
+		}
+	}
+	a.settle(ctx, o)
 }

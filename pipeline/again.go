@@ -148,6 +148,9 @@ func (c *call) hint() {
 // nestedRefusal says that a refusal deeper down came out of fn as the nested pipeline's RanError. It is no more retried than
 // the refusal itself would be.
 func nestedRefusal(err error) bool {
+	if refusal.Plain(err) {
+		return false
+	}
 	_, ok := errors.AsType[*RanError](err)
 	return ok
 }

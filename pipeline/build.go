@@ -238,6 +238,7 @@ func (b Builder) compile(clk clock.Clock) *plan {
 		}
 		if clk.Real() {
 			l.at, _ = l.guard.(sharer)
+			_, l.reads = l.guard.(reader)
 		}
 		p.guards = append(p.guards, l)
 	}

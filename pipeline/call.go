@@ -9,6 +9,8 @@ import (
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/limit"
+	"github.com/fairlead/fairlead/internal/reading"
+	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
@@ -28,10 +30,10 @@ type call struct {
 	looping bool // loop has begun
 	outer   leaf.Permit
 
-	began, entered int64         // on the plan's clock, where timed
-	reading        clock.Instant // made while the attempt was admitted, for those who share it
-	fresh          bool          // nobody may have waited since
-	deadline       int64         // the caller's; math.MaxInt64 = none
+	began, entered int64           // on the plan's clock, where timed
+	reading        reading.Instant // of real time, for those who share it …
+	fresh          bool            // … while nobody may have waited since
+	deadline       int64           // the caller's; math.MaxInt64 = none
 	given          time.Duration
 	took           time.Duration // in fn, all attempts
 	timed          bool
@@ -75,6 +77,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 	}
 	if p.observe != nil {
 		c.tell(Event{Kind: CallStarted})
+		c.fresh = false
 	}
 	if ctx.Err() != nil {
 		c.endedBy = ended.Err(ctx)
@@ -84,8 +87,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.startTotal()
 	}
 	if p.retry != nil {
-		var err error
-		if c.loop, err = p.retry.Begin(c.ctx, c.option.safety); err != nil {
+		if err := p.retry.BeginIn(c.ctx, c.option.safety, &c.loop); err != nil {
 			c.noteEnded(err)
 			if why, ok := errors.AsType[*retry.Error](err); ok {
 				c.unsent = why.Reason
@@ -98,6 +100,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		var err error
 		began := c.waitBegins()
 		c.outer, err = p.outside.guard.Acquire(c.ctx)
+		c.fresh = false
 		c.waitEnds(began)
 		if err != nil {
 			if !c.noteEnded(err) {
@@ -125,6 +128,9 @@ func (c *call) waitEnds(began int64) {
 
 func (c *call) startClock(deadline time.Time, hasDeadline bool) {
 	c.began = c.plan.clock.Now()
+	if c.plan.clock.Real() {
+		c.reading, c.fresh = reading.At(c.began), true
+	}
 	if hasDeadline {
 		c.deadline = c.plan.clock.At(deadline)
 		c.given = max(1, time.Duration(clock.Add(c.deadline, -time.Duration(c.began)))) // 0 would mean none
@@ -161,7 +167,11 @@ func (c *call) enter() context.Context {
 		c.running = true
 		return c.ctx
 	}
-	c.entered = c.plan.clock.Now()
+	if c.fresh {
+		c.entered = c.reading.Nanoseconds()
+	} else {
+		c.entered = c.plan.clock.Now()
+	}
 	c.running = true
 	return c.limited()
 }
@@ -183,12 +193,17 @@ func (c *call) limited() context.Context {
 
 // leave settles the attempt, outermost guard last, and says whether it succeeded.
 func (c *call) leave(a *admission, err error) bool {
+	c.fresh = false
 	if err != nil || c.timed || c.runs > 1 {
 		c.conclude(err)
 	}
 	c.running = false
 	c.endLimit()
-	a.settle(c.caller, c.outcome)
+	if c.fresh {
+		a.settleAt(c.plan.guards, c.caller, c.outcome, c.reading)
+	} else {
+		a.settle(c.caller, c.outcome)
+	}
 	if c.timed {
 		c.left(err, c.outcome.Took)
 	}
@@ -197,18 +212,19 @@ func (c *call) leave(a *admission, err error) bool {
 
 // conclude makes the attempt's outcome; that of a first run which succeeded and was not timed is the zero Outcome.
 func (c *call) conclude(err error) {
-	o := leaf.Outcome{Err: err, Given: c.given}
+	c.outcome = leaf.Outcome{Err: err, Given: c.given}
 	var end int64
 	if c.timed {
 		end = c.plan.clock.Now()
-		o.Took = max(0, time.Duration(end-c.entered))
-		c.took += o.Took
+		c.outcome.Took = max(0, time.Duration(end-c.entered))
+		c.took += c.outcome.Took
 	}
 	c.failure = err
 	if err != nil {
-		o = c.judge(o, end)
+		c.judge(end)
+	} else if c.timed && c.plan.clock.Real() {
+		c.reading, c.fresh = reading.At(end), true
 	}
-	c.outcome = o
 }
 
 // endLimit ends the attempt's own context; the total's lives on.
@@ -220,7 +236,8 @@ func (c *call) endLimit() {
 }
 
 // judge finds the verdict on a failure, and what the retry sees of it: a limit of ours that fired is a timeout.Error.
-func (c *call) judge(o leaf.Outcome, end int64) leaf.Outcome {
+func (c *call) judge(end int64) {
+	o := &c.outcome
 	c.found = c.verdict(end)
 	o.Verdict = c.found
 	if c.found == leaf.TimedOut {
@@ -230,10 +247,14 @@ func (c *call) judge(o leaf.Outcome, end int64) leaf.Outcome {
 		name, limit := c.limit.Limit()
 		c.failure = timedOut(name, limit, c.returned(o.Err))
 	}
-	if nestedRefusal(o.Err) {
+	if refusal.Plain(o.Err) {
+		if _, ok := o.Err.(leaf.Judge); !ok { // most failures have no say in it
+			return
+		}
+	} else if nestedRefusal(o.Err) {
 		o.Verdict = leaf.Ignored
 	}
-	return o.Judged()
+	*o = o.Judged()
 }
 
 // returned is what fn itself returned: nothing, where the call gave up on it.

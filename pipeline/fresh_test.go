@@ -10,9 +10,11 @@ import (
 
 	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
 	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/stretchr/testify/require"
 )
@@ -141,4 +143,50 @@ func TestStaleReadingWipesNoDeposits(t *testing.T) {
 		require.NoError(t, <-done)
 		require.Equal(t, before+1, earned.Balance())
 	})
+}
+
+// The call's first reading is the attempt's too, unless somebody may have waited in between.
+func TestStaleReadingOfTheCallsBeginning(t *testing.T) {
+	wait := func(context.Context) error { <-time.After(3 * time.Second); return nil }
+	for name, b := range map[string]pipeline.Builder{
+		"an observer that takes its time": pipeline.For("p").Observe(func(ctx context.Context, e pipeline.Event) {
+			if e.Kind == pipeline.CallStarted {
+				_ = wait(ctx)
+			}
+		}),
+		"a guard outside that waits": pipeline.For("p").Retry(steady()).Breaker(&rule{acquire: wait}).BreakerOutsideRetry(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limiter := ratelimit.MustNew(ratelimit.Config{Rate: 1, Burst: 1})
+				p := b.RateLimit(limiter).AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 2 * time.Second})).MustBuild()
+				require.NoError(t, limiter.AllowN(1)) // another is there 1 s later
+				require.NoError(t, p.Run(t.Context(), func(ctx context.Context) error {
+					<-time.After(time.Second)
+					return ctx.Err()
+				}), "neither is the token missing, nor has the attempt's time run since the call began")
+			})
+		})
+	}
+}
+
+// The reading at the attempt's end is the breaker's too, unless a guard inside took its time to settle.
+func TestStaleReadingOfTheAttemptsEnd(t *testing.T) {
+	for name, c := range map[string]struct{ settles, kept time.Duration }{
+		"at once": {0, 9 * time.Second}, "after the window": {20 * time.Second, 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := breaker.MustNew(breaker.Config{Window: breaker.Time(10 * time.Second)})
+				inside := &rule{settle: func(leaf.Outcome) error { <-time.After(c.settles); return nil }}
+				p := pipeline.For("p").Breaker(b).With(inside).
+					AttemptTimeout(timeout.MustNew(timeout.Config{Limit: time.Hour})).MustBuild()
+				ok := func(context.Context) error { return nil }
+				require.NoError(t, p.Run(t.Context(), ok)) // from now on successes pass without the lock
+				require.NoError(t, p.Run(t.Context(), ok))
+				<-time.After(c.kept)
+				require.Positive(t, b.Snapshot().Calls, "counted when it was settled, so that the window still holds it")
+			})
+		})
+	}
 }

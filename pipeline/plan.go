@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
@@ -59,15 +60,21 @@ type plan struct {
 // layer is one guard of a plan.
 type layer struct {
 	guard   leaf.Guard
-	at      sharer // guard, where it goes by a reading of the attempt's; nil = it does not
+	at      sharer // guard, where it can be asked with a reading of the attempt's; nil = it cannot
+	reads   bool   // … and goes by it
 	kind    kind
 	retried bool // its refusals are retried, by opt-in
 }
 
-// sharer is a guard that goes by a reading of real time that the engine has just made, and says whether it is still fresh
-// afterwards: whoever waits makes it stale, and so may every guard that is no sharer.
+// sharer is a guard that says whether a reading of real time that the engine has made is still fresh afterwards: whoever waits
+// makes it stale, and so may every guard that is no sharer.
 type sharer interface {
-	AcquireAt(ctx context.Context, now clock.Instant) (p leaf.Permit, fresh bool, err error)
+	AcquireAt(ctx context.Context, now reading.Instant) (p leaf.Permit, fresh bool, err error)
+}
+
+// reader is a sharer that goes by the reading, which must be fresh.
+type reader interface {
+	GoesBy(now reading.Instant)
 }
 
 // bare is what the zero Pipeline runs: a plain call.

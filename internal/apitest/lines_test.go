@@ -84,17 +84,17 @@ func TestLinesDoNotChangeWithParameterNames(t *testing.T) {
 func TestLeaksFindTypesThatNoUserCanName(t *testing.T) {
 	p := loaded(t)
 	pkg := compiled(t, Module+"/p", `package p
-import ("time"; "github.com/fairlead/fairlead/internal/clock"; "github.com/fairlead/fairlead/internal/ended")
+import ("time"; "github.com/fairlead/fairlead/internal/clock"; "github.com/fairlead/fairlead/internal/reading"; "github.com/fairlead/fairlead/internal/ended")
 func Open(d time.Duration) error
 func Leak(c clock.Clock) error
-func (L) OursAt(now clock.Instant)
+func (L) OursAt(now reading.Instant)
 func (L) OursToo(ended.Asked) error
-func At(now clock.Instant)
+func At(now reading.Instant)
 type L struct{}
 `, p)
 	api := API{"p": Lines(pkg)}
 	assert.Equal(t, []string{
-		"p: func At(" + Module + "/internal/clock.Instant)", // a method alone may be between us
+		"p: func At(" + Module + "/internal/reading.Instant)", // a method alone may be between us
 		"p: func Leak(" + Module + "/internal/clock.Clock) error",
 	}, api.Leaks())
 }

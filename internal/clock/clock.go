@@ -14,19 +14,12 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/jonboulle/clockwork"
 )
 
 // epoch is when the process began to count. All real-time readings share it, so that they can be compared.
 var epoch = time.Now()
-
-// Instant is a reading of real time that its maker hands on, so that those who ask the clock at the same moment of a call
-// share one reading: readings are most of what a call costs. Only this module can make one: a struct, so that not even a
-// constant passes for it.
-type Instant struct{ ns int64 }
-
-// Nanoseconds is the reading, on real time's Now scale.
-func (i Instant) Nanoseconds() int64 { return i.ns }
 
 // Clock is a source of time; the zero Clock is real time. It is a value, safe for concurrent use.
 type Clock struct {
@@ -88,8 +81,8 @@ func (c Clock) Now() int64 {
 	return int64(c.fake.Since(c.fake.epoch))
 }
 
-// Instant is Now for handing on.
-func (c Clock) Instant() Instant { return Instant{c.Now()} }
+// Reading is Now for handing on, of a clock that is Real.
+func (c Clock) Reading() reading.Instant { return reading.At(c.Now()) }
 
 // Time is the instant as a time.Time, for events and for comparing with a context's deadline.
 func (c Clock) Time() time.Time {

@@ -4,6 +4,22 @@ package refusal
 
 import "time"
 
+// Plain says that err is a single error without a word of its own on any of this: no tree to walk, no refusal, no wait asked
+// for. Most failures are, and one look at their type spares the walks.
+func Plain(err error) bool {
+	switch err.(type) {
+	case interface{ Unwrap() error },
+		interface{ Unwrap() []error },
+		interface{ As(any) bool },
+		interface{ Rejected() bool },
+		interface {
+			RetryAfter() (time.Duration, bool)
+		}:
+		return false
+	}
+	return true
+}
+
 // Is says whether err is a refusal. The outermost error with Rejected() bool decides; without an opinion of its own, an
 // error that joins several is a refusal only if every branch is (nil branches do not count; no branch is no refusal).
 func Is(err error) bool {

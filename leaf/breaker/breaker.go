@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/mailbox"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/jonboulle/clockwork"
 )
@@ -84,7 +85,7 @@ func (b *Breaker) Update(cfg Config) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.policy.Swap(p)
-	b.transition(p, event{kind: update, old: old.Window})
+	b.transition(p, event{kind: update, old: &old.Window})
 	return nil
 }
 
@@ -106,6 +107,16 @@ func (b *Breaker) Acquire(ctx context.Context) (leaf.Permit, error) {
 	return b.probe()
 }
 
+// AcquireAt is Acquire for the pipeline, which has read real time just now and wants to know whether that is still fresh: it
+// is unless the circuit is not closed, where a hook may be told.
+func (b *Breaker) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Permit, fresh bool, err error) {
+	if w := b.word.Load(); tokenState(w) == Closed && ctx.Err() == nil {
+		return leaf.NewPermit(b, w), true, nil
+	}
+	p, err = b.Acquire(ctx)
+	return
+}
+
 // TryAcquire is Acquire.
 func (b *Breaker) TryAcquire(ctx context.Context) (leaf.Permit, error) { return b.Acquire(ctx) }
 
@@ -115,8 +126,8 @@ func (b *Breaker) probe() (leaf.Permit, error) {
 		return leaf.Permit{}, err
 	}
 	a := b.apply(event{kind: admit})
-	if a.refused {
-		return leaf.Permit{}, b.refusal(a.refusal)
+	if a.refused != nil {
+		return leaf.Permit{}, b.refusal(a.refused)
 	}
 	if a.changed {
 		b.tellAdmitted(a.token)
@@ -130,18 +141,18 @@ func (b *Breaker) refusesOpen() error {
 	if o == nil {
 		return nil
 	}
-	refusal := OpenError{State: Open, Cause: o.cause}
+	var wait time.Duration
 	if !o.forced {
-		if refusal.Wait = o.left(b.clock.Now()); refusal.Wait == 0 {
+		if wait = o.left(b.clock.Now()); wait == 0 {
 			return nil
 		}
 	}
-	return b.refusal(refusal)
+	return b.refusal(&OpenError{State: Open, Cause: o.cause, Wait: wait})
 }
 
-func (b *Breaker) refusal(e OpenError) error {
+func (b *Breaker) refusal(e *OpenError) error {
 	e.Name = b.policy.Load().Name
-	return &e
+	return e
 }
 
 // tellAdmitted gives the permit's slot back where a hook panics, for then nobody ever gets the permit.
@@ -156,11 +167,23 @@ func (b *Breaker) tellAdmitted(token uint64) {
 	told = true
 }
 
+// SettleAt is Settle for the pipeline, which has read real time just now. Only a success that passes without the lock goes
+// by that: under the lock, readings must be in the order of the lock.
+func (b *Breaker) SettleAt(ctx context.Context, token uint64, o leaf.Outcome, now reading.Instant) error {
+	if b.clock.Real() && b.policy.Load().easy(o) {
+		if w := b.tally.word.Load(); w&modeMask == countMode && b.word.Load() == token && b.tally.count(w, now.Nanoseconds()) {
+			return nil
+		}
+	}
+	return b.Settle(ctx, token, o)
+}
+
 // Settle judges and records the outcome. Called by the permit alone; token names the generation. It returns nil.
 // A result of an earlier generation changes nothing, and IsFailure is not asked about it.
 func (b *Breaker) Settle(_ context.Context, token uint64, o leaf.Outcome) error {
 	p := b.policy.Load()
 	switch {
+	case p.easy(o) && tokenState(token) == Closed && b.passes(token): // most calls
 	case !ofGeneration(b.word.Load(), token):
 	case p.IsFailure != nil:
 		b.ask(p, token, o)

@@ -21,7 +21,7 @@ func (b *Breaker) Peek(context.Context) error {
 	if !refused {
 		return nil
 	}
-	return b.refusal(e)
+	return b.refusal(&e)
 }
 
 // State is what the next Acquire would decide on: a pure read, that fires no hook.

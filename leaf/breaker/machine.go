@@ -33,10 +33,10 @@ type machine struct {
 // event is what can happen to a machine.
 type event struct {
 	kind  eventKind
-	token uint64 // settle
-	is    result // settle
-	err   error  // settle: what made it a failure
-	old   Window // update: the window so far
+	token uint64  // settle
+	is    result  // settle
+	err   error   // settle: what made it a failure
+	old   *Window // update: the window so far
 }
 
 type eventKind uint8
@@ -53,10 +53,9 @@ const (
 
 // answer is what an event gives besides the next state.
 type answer struct {
-	token   uint64    // admit: of the permit
-	refused bool      // admit
-	refusal OpenError // admit: why, without the name
-	changed bool      // the machine's last change is this event's
+	token   uint64     // admit: of the permit
+	refused *OpenError // admit: why, without the name; nil = admitted
+	changed bool       // the machine's last change is this event's
 }
 
 func newMachine(p *policy) machine {
@@ -82,7 +81,7 @@ func (m *machine) apply(p *policy, e event, at *moment) (a answer) {
 		m.close(p, "reset")
 	case update:
 		m.judged = false
-		if p.Window != e.old {
+		if p.Window != *e.old {
 			m.history, m.row = newHistory(p.Window), 0
 		}
 	}
@@ -95,7 +94,8 @@ func (m *machine) word() uint64 { return token(m.first, m.state) }
 
 func (m *machine) admit(p *policy, at *moment) answer {
 	if e, refused := m.peek(p, at); refused {
-		return answer{refused: true, refusal: e}
+		refusal := e // escapes here alone
+		return answer{refused: &refusal}
 	}
 	if m.state == Open {
 		reason := "open time is over"

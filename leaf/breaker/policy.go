@@ -8,10 +8,19 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/leaf"
 )
 
 // policy is a Config that was found valid, with its defaults filled in. It never changes.
-type policy struct{ Config }
+type policy struct {
+	Config
+	plain bool // nobody is asked what a failure is, and nothing is slow
+}
+
+// easy says that o is a success without a second look.
+func (p *policy) easy(o leaf.Outcome) bool {
+	return p.plain && o.Err == nil && o.Verdict == leaf.Returned
+}
 
 // newPolicy fills in the defaults, or finds everything that is wrong with cfg.
 func newPolicy(cfg Config) (*policy, error) {
@@ -30,7 +39,7 @@ func newPolicy(cfg Config) (*policy, error) {
 	cfg.MaxOpenFor = cmp.Or(cfg.MaxOpenFor, max(5*time.Minute, cfg.OpenFor))
 	cfg.Probes = cmp.Or(cfg.Probes, 1)
 	cfg.ProbeSuccesses = cmp.Or(cfg.ProbeSuccesses, 1)
-	return &policy{cfg}, nil
+	return &policy{Config: cfg, plain: cfg.IsFailure == nil && cfg.SlowCall <= 0}, nil
 }
 
 // minCalls is clamped to a count window: more could never be reached, and a typo must mean "still protected".

@@ -58,7 +58,11 @@ func (t *tally) open(mode uint64) {
 // openFor counts successes from start on, for width. start and width are stored first: whoever has loaded the new word
 // sees them, and whoever has loaded an older one fails at its tag.
 func (t *tally) openFor(start, width int64) {
-	t.start.Store(start)
-	t.width.Store(width)
+	if t.start.Load() != start { // a store costs as much as all the loads of a call
+		t.start.Store(start)
+	}
+	if t.width.Load() != width {
+		t.width.Store(width)
+	}
 	t.open(countMode)
 }

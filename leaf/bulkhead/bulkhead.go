@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/jonboulle/clockwork"
 )
@@ -115,7 +116,7 @@ func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) {
 
 // AcquireAt is Acquire for the pipeline, which has read real time just now and wants to know whether that is still fresh: it
 // is unless the call had to wait for its slot.
-func (b *Bulkhead) AcquireAt(ctx context.Context, _ clock.Instant) (p leaf.Permit, fresh bool, err error) {
+func (b *Bulkhead) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Permit, fresh bool, err error) {
 	if ctx.Err() == nil && b.queue.take() {
 		return leaf.NewPermit(b, 0), true, nil
 	}

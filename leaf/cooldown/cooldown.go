@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/jonboulle/clockwork"
 )
@@ -90,6 +91,13 @@ func (c *Cooldown) Acquire(ctx context.Context) (leaf.Permit, error) {
 	// towards it can bring it back. Whoever changed the state meanwhile knows better.
 	c.state.CompareAndSwap(s, &instant{cfg: s.cfg, until: none})
 	return leaf.Permit{}, nil
+}
+
+// AcquireAt is Acquire for the pipeline, whose reading of real time stays fresh: nobody waits here.
+func (c *Cooldown) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Permit, fresh bool, err error) {
+	fresh = true
+	p, err = c.Acquire(ctx)
+	return
 }
 
 // TryAcquire is Acquire.

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/jonboulle/clockwork"
 )
@@ -91,7 +92,7 @@ func (l *Limiter) Acquire(ctx context.Context) (leaf.Permit, error) {
 
 // AcquireAt is Acquire for a caller who has read real time just now: the pipeline, which shares the reading with others. It
 // decides what needs no second look; everything else is Acquire's, which may wait: then the reading is no longer fresh.
-func (l *Limiter) AcquireAt(ctx context.Context, now clock.Instant) (p leaf.Permit, fresh bool, err error) {
+func (l *Limiter) AcquireAt(ctx context.Context, now reading.Instant) (p leaf.Permit, fresh bool, err error) {
 	if b := l.bucket.Load(); l.clock.Real() && !b.quota() && ctx.Err() == nil {
 		if took, wait := l.passAt(b, b.at(now.Nanoseconds()), 1); took != nil && wait == 0 {
 			return leaf.NewPermit(l, 0), true, nil
@@ -100,6 +101,9 @@ func (l *Limiter) AcquireAt(ctx context.Context, now clock.Instant) (p leaf.Perm
 	p, err = l.Acquire(ctx)
 	return
 }
+
+// GoesBy tells the pipeline that AcquireAt decides by its reading.
+func (l *Limiter) GoesBy(reading.Instant) {}
 
 // TryAcquire takes 1 token that is there, or refuses; it overtakes nobody who waits.
 func (l *Limiter) TryAcquire(ctx context.Context) (leaf.Permit, error) {

@@ -39,7 +39,7 @@ func TestTokensAreTakenWithoutTheLock(t *testing.T) {
 			t.Error("10 are taken")
 		}
 		for range 10 {
-			p, fresh, err := shared.AcquireAt(bg, shared.clock.Instant())
+			p, fresh, err := shared.AcquireAt(bg, shared.clock.Reading())
 			if err != nil || !fresh {
 				t.Error(err, fresh)
 			}
@@ -66,7 +66,7 @@ func TestATokenAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = p.Settle(bg, leaf.Outcome{})
-		p, _, err = l.AcquireAt(bg, l.clock.Instant())
+		p, _, err = l.AcquireAt(bg, l.clock.Reading())
 		if err != nil {
 			t.Fatal(err)
 		}

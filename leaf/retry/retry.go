@@ -111,8 +111,8 @@ func Do[T any](ctx context.Context, r *Retry, fn func(context.Context) (T, error
 // DoSafe is Do with a declaration that fn may be repeated.
 func DoSafe[T any](ctx context.Context, r *Retry, s Safety, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
-	l, err := r.Begin(ctx, s)
-	if err != nil {
+	var l Loop
+	if err := r.BeginIn(ctx, s, &l); err != nil {
 		return zero, err
 	}
 	defer l.End()

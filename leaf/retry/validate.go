@@ -98,6 +98,9 @@ func (c Config) filled() Config {
 func (c *Config) asked(err error) time.Duration {
 	find := c.RetryAfter
 	if find == nil {
+		if refusal.Plain(err) {
+			return 0
+		}
 		find = refusal.LowerBound
 	}
 	if wait, ok := find(err); ok && wait > 0 {
