@@ -114,7 +114,7 @@ func (c *call) backoff() bool {
 	}
 	delay := c.loop.Delay()
 	if c.plan.observe != nil {
-		c.tell(Event{Kind: RetryScheduled, Attempt: c.runs + 1, Delay: delay, Wait: c.loop.Wait()})
+		c.tell(c.plan.clock.Now(), &Event{Kind: RetryScheduled, Attempt: c.runs + 1, Delay: delay, Wait: c.loop.Wait()})
 	}
 	began := c.waitBegins()
 	final := c.loop.Sleep(c.ctx)
@@ -130,8 +130,7 @@ func (c *call) backoff() bool {
 func (c *call) noteRefusal(by kind, err error) {
 	c.refused, c.by = true, by
 	if c.plan.observe != nil {
-		wait, _ := refusal.RetryAfter(err)
-		c.tell(Event{Kind: GuardRejected, Layer: by.String(), Attempt: c.runs + 1, Err: err, Wait: max(0, wait)})
+		c.tell(c.plan.clock.Now(), &Event{Kind: GuardRejected, Layer: by.String(), Attempt: c.runs + 1, Err: err, Wait: hinted(err)})
 	}
 }
 

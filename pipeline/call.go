@@ -31,6 +31,8 @@ type call struct {
 	outer   leaf.Permit
 
 	began, entered int64           // on the plan's clock, where timed
+	ended          int64           // when fn returned last
+	start          time.Time       // began, for events
 	reading        reading.Instant // of real time, for those who share it …
 	fresh          bool            // … while nobody may have waited since
 	deadline       int64           // the caller's; math.MaxInt64 = none
@@ -57,6 +59,7 @@ type call struct {
 	by        kind         // the last guard that did
 	unsent    retry.Reason // why the loop would not begin
 	finished  bool
+	untold    bool // the last run's attempt_finished
 	told      bool // call_finished
 
 	disposition Disposition
@@ -76,7 +79,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.startClock(deadline, hasDeadline)
 	}
 	if p.observe != nil {
-		c.tell(Event{Kind: CallStarted})
+		c.tell(c.began, &Event{Kind: CallStarted})
 		c.fresh = false
 	}
 	if ctx.Err() != nil {
@@ -127,7 +130,12 @@ func (c *call) waitEnds(began int64) {
 }
 
 func (c *call) startClock(deadline time.Time, hasDeadline bool) {
-	c.began = c.plan.clock.Now()
+	if c.plan.observe != nil {
+		c.start = c.plan.clock.Time()
+		c.began = c.plan.clock.At(c.start) // the same reading
+	} else {
+		c.began = c.plan.clock.Now()
+	}
 	if c.plan.clock.Real() {
 		c.reading, c.fresh = reading.At(c.began), true
 	}
@@ -172,7 +180,7 @@ func (c *call) enter() context.Context {
 	} else {
 		c.entered = c.plan.clock.Now()
 	}
-	c.running = true
+	c.running, c.untold = true, c.plan.observe != nil
 	return c.limited()
 }
 
@@ -216,6 +224,7 @@ func (c *call) conclude(err error) {
 	var end int64
 	if c.timed {
 		end = c.plan.clock.Now()
+		c.ended = end
 		c.outcome.Took = max(0, time.Duration(end-c.entered))
 		c.took += c.outcome.Took
 	}
@@ -316,6 +325,7 @@ func (c *call) left(err error, took time.Duration) {
 	}
 	c.delay = 0
 	if c.plan.observe != nil {
-		c.tell(Event{Kind: AttemptFinished, Attempt: c.runs, Took: took, Err: c.failure})
+		c.untold = false // also where the observer panics
+		c.tell(c.ended, &Event{Kind: AttemptFinished, Attempt: c.runs, Took: took, Err: c.failure})
 	}
 }

@@ -35,7 +35,7 @@ func (c *call) end() error {
 		err = c.result(err, how)
 	}
 	if c.timed {
-		c.ended(err, reason)
+		c.account(err, reason)
 	}
 	c.finished = true
 	return err
@@ -142,37 +142,6 @@ func (c *call) totalExpired(err error) error {
 	return timedOut(name, limit, err)
 }
 
-// ended fills the report and tells the last events.
-func (c *call) ended(err error, reason retry.Reason) {
-	if c.report == nil && c.plan.observe == nil {
-		return
-	}
-	elapsed := max(0, time.Duration(c.plan.clock.Now()-c.began))
-	wait, _ := refusal.RetryAfter(err)
-	wait = max(0, wait)
-	if r := c.report; r != nil {
-		r.Disposition, r.Attempts, r.Reason, r.Wait = c.disposition, c.runs, reason, wait
-		r.Elapsed, r.Waited = elapsed, c.waited
-		if c.refused && err != nil {
-			r.Layer = c.by.String()
-		}
-		r.Last = c.failure
-	}
-	if c.plan.observe != nil {
-		if reason != 0 {
-			c.tell(Event{Kind: RetryStopped, Attempt: c.runs, Reason: reason, Wait: wait})
-		}
-		c.told = true // also where the observer panics
-		c.tell(Event{Kind: CallFinished, Took: elapsed, Err: err})
-	}
-}
-
-// tell fills in what every event has.
-func (c *call) tell(e Event) {
-	e.Time, e.Pipeline, e.Operation = c.plan.clock.Time(), c.plan.name, c.option.operation
-	c.plan.observe(c.caller, e)
-}
-
 // unwind settles what a panic or runtime.Goexit left behind, wherever it came from, while it goes on unwinding. Nothing that
 // panics here replaces it. The steps are deferred, so that each of them is made even where one calls runtime.Goexit.
 func (c *call) unwind(a *admission) {
@@ -225,26 +194,13 @@ func (c *call) unwindOuter(inside bool) {
 	}
 }
 
-func (c *call) unwindEvents(inside bool) {
-	if c.plan.observe == nil || c.told {
-		return
-	}
-	defer quietly(func() {
-		c.tell(Event{Kind: CallFinished, Took: max(0, time.Duration(c.plan.clock.Now()-c.began)), Err: ErrPanicked})
-	})
-	if inside {
-		quietly(func() {
-			c.tell(Event{Kind: AttemptFinished, Attempt: c.runs, Took: c.outcome.Took, Err: ErrPanicked})
-		})
-	}
-}
-
 // panicked makes the outcome of a run that did not return.
 func (c *call) panicked() {
 	c.running = false
 	c.outcome = leaf.Outcome{Verdict: leaf.Panicked, Given: c.given}
 	if c.timed {
-		c.outcome.Took = max(0, time.Duration(c.plan.clock.Now()-c.entered))
+		c.ended = c.plan.clock.Now()
+		c.outcome.Took = max(0, time.Duration(c.ended-c.entered))
 		c.took += c.outcome.Took
 	}
 }

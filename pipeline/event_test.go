@@ -46,7 +46,7 @@ func TestEventsOfARetriedCall(t *testing.T) {
 			{Kind: pipeline.RetryScheduled, Time: at(1020), Attempt: 3, Delay: 100 * time.Millisecond},
 			{Kind: pipeline.GuardRejected, Time: at(1120), Layer: "bulkhead", Attempt: 3, Wait: time.Minute, Err: full},
 			{Kind: pipeline.RetryStopped, Time: at(1120), Attempt: 2, Reason: retry.Refused, Wait: time.Minute},
-			{Kind: pipeline.CallFinished, Time: at(1120), Took: 1120 * time.Millisecond, Err: err},
+			{Kind: pipeline.CallFinished, Time: at(1120), Disposition: pipeline.Failed, Attempt: 2, Layer: "bulkhead", Reason: retry.Refused, Wait: time.Minute, Took: 1120 * time.Millisecond, Err: err},
 		}
 		for i := range want {
 			want[i].Pipeline, want[i].Operation = "p", "op 7"
@@ -69,7 +69,7 @@ func TestEventsOfCallsThatRanNothing(t *testing.T) {
 	p := pipeline.For("p").Retry(steady()).Breaker(&rule{acquire: func(context.Context) error { return &no{} }}).BreakerOutsideRetry().
 		Observe(observe).MustBuild()
 	require.Error(t, p.Run(t.Context(), fn))
-	require.Equal(t, []string{"call_started ", "rejected breaker", "call_finished "}, kinds)
+	require.Equal(t, []string{"call_started ", "rejected breaker", "call_finished breaker"}, kinds)
 }
 
 // A panic leaves its events, too, with ErrPanicked in the place of an error.

@@ -136,7 +136,8 @@ func (m *model) run(held []layer) (final error, again bool) {
 	m.took += took
 	if s.then != 0 {
 		m.unwind(s.then)
-		m.verdict, m.lastTook = leaf.Panicked, took
+		m.verdict = leaf.Panicked
+		m.owed = entry{what: "attempt_finished", n: m.runs, took: took, err: m.sc.tell(pipeline.ErrPanicked)}
 		m.settle(held, leaf.Outcome{Verdict: leaf.Panicked, Took: took})
 		return nil, false
 	}
@@ -152,10 +153,12 @@ func (m *model) run(held []layer) (final error, again bool) {
 		m.last = shown
 	}
 	m.settle(held, judged(leaf.Outcome{Verdict: m.verdict, Err: err, Took: took}))
+	finished := entry{what: "attempt_finished", n: m.runs, took: took, err: m.sc.tell(shown)}
 	if m.unwinds != "" {
+		m.owed = finished
 		return nil, false
 	}
-	m.add(entry{what: "attempt_finished", n: m.runs, took: took, err: m.sc.tell(shown)})
+	m.add(finished)
 	m.report.History = append(m.report.History, pipeline.Attempt{Number: m.runs, Began: began, Took: took, Delay: m.slept, Err: err})
 	m.slept = 0
 	if err == nil {

@@ -40,13 +40,13 @@ type model struct {
 	slept   time.Duration // before the next run
 	reserve bool          // a token is taken, and undecided
 
-	ender    who           // who ended the call, where it was ended
-	refusal  error         // the call's last word: a guard's refusal, fn never ran
-	verdict  leaf.Verdict  // of the last run
-	took     time.Duration // inside fn, of all runs
-	lastTook time.Duration // of a run that did not return
-	unwinds  string        // what unwinds the caller's goroutine: a panic's value, or "goexit"
-	late     bool          // fn returned after its context had ended
+	ender   who           // who ended the call, where it was ended
+	refusal error         // the call's last word: a guard's refusal, fn never ran
+	verdict leaf.Verdict  // of the last run
+	took    time.Duration // inside fn, of all runs
+	owed    entry         // the last run's attempt_finished, where something unwinds before it is told
+	unwinds string        // what unwinds the caller's goroutine: a panic's value, or "goexit"
+	late    bool          // fn returned after its context had ended
 
 	trace  []entry
 	report pipeline.Report
@@ -137,8 +137,8 @@ func predict(sc *scenario, p plan) *model {
 		m.add(entry{what: "cancel"})
 	}
 	if m.unwinds != "" {
-		if m.verdict == leaf.Panicked {
-			m.add(entry{what: "attempt_finished", n: m.runs, took: m.lastTook, err: sc.tell(pipeline.ErrPanicked)})
+		if m.owed.what != "" {
+			m.add(m.owed)
 		}
 		m.add(entry{what: "call_finished", err: sc.tell(pipeline.ErrPanicked)})
 		return m

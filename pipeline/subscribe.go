@@ -14,7 +14,8 @@ type subscriber struct {
 // Subscribe adds an observer to a pipeline that is built already, for a console, a log or metrics: it is told every [Event] as
 // the Builder's Observe is, after it and after earlier subscribers, and stays through an Update. Calls that have begun keep the
 // observers that they began with: a subscriber sees each call from its start to its end or not at all, and may still be told of
-// a call's end after cancel. Nothing is paid while nobody subscribes. cancel is idempotent; a nil observe subscribes nobody.
+// a call's end after cancel. A panic of one goes on to the caller, as the Builder's Observe says, after the others were told.
+// Nothing is paid while nobody subscribes. cancel is idempotent; a nil observe subscribes nobody.
 // Safe for concurrent use.
 func (p *Pipeline) Subscribe(observe func(ctx context.Context, e Event)) (cancel func()) {
 	if observe == nil {
@@ -48,13 +49,16 @@ func everyone(first func(context.Context, Event), then []*subscriber) func(conte
 		return first
 	case first == nil && len(then) == 1:
 		return then[0].observe
+	case first != nil:
+		then = append([]*subscriber{{first}}, then...)
 	}
-	return func(ctx context.Context, e Event) {
-		if first != nil {
-			first(ctx, e)
-		}
-		for _, s := range then {
-			s.observe(ctx, e)
-		}
+	return func(ctx context.Context, e Event) { tellAll(then, ctx, e) }
+}
+
+// tellAll tells each in turn, also where one before it panics or calls runtime.Goexit: nobody sees half a call.
+func tellAll(all []*subscriber, ctx context.Context, e Event) {
+	if len(all) > 1 {
+		defer tellAll(all[1:], ctx, e)
 	}
+	all[0].observe(ctx, e)
 }
