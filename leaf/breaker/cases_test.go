@@ -183,7 +183,7 @@ func TestAFreshBreakerHasAJSONSafeRate(t *testing.T) { // C45
 	got, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"x","state":"closed","forced":false,"calls":0,"failures":0,"slow":0,"failure_rate":0,
-		"probes":0,"probe_successes":0,"wait":0,"reason":""}`, string(got))
+		"probes":0,"probe_successes":0,"wait":0,"reason":"","since":0,"trip":"","trip_ago":0}`, string(got))
 	for _, g := range r.Inspect().Gauges {
 		require.Zero(t, g.Value, g.Name)
 	}

@@ -51,7 +51,7 @@ func TestTheCallersDeadlineIsBlamedAfterHalfOfIt(t *testing.T) {
 			_, err := leaf.Do(ctx, b, hang)
 			require.ErrorIs(t, err, context.Canceled)
 		}
-		require.Equal(t, Snapshot{State: Closed, Reason: "reset"}, b.Snapshot())
+		require.Equal(t, Snapshot{State: Closed, Reason: "reset"}, ageless(b.Snapshot()))
 	})
 }
 

@@ -217,7 +217,7 @@ func (p *pair) compare() {
 	}
 	s := p.Snapshot()
 	want := Snapshot{State: m.state, Forced: m.forced, Calls: calls, Failures: failures, Slow: slow,
-		ProbeSuccesses: m.successes, Reason: s.Reason}
+		ProbeSuccesses: m.successes, Reason: s.Reason, Since: s.Since, Trip: s.Trip, TripAgo: s.TripAgo}
 	if calls > 0 {
 		want.FailureRate = float64(failures) / float64(calls)
 	}

@@ -28,6 +28,14 @@ type machine struct {
 	seq    uint64 // transitions so far
 	change Change // the last of them
 	reason string // of the last change of state or force
+	moved  int64  // when that was
+	lastTrip
+}
+
+// lastTrip is the last opening that was not forced, for people to read.
+type lastTrip struct {
+	why string // "" = never
+	at  int64
 }
 
 // event is what can happen to a machine.
@@ -70,15 +78,15 @@ func (m *machine) apply(p *policy, e event, at *moment) (a answer) {
 	case settle:
 		m.settle(p, e, at)
 	case forceOpen:
-		m.forceOpen(p)
+		m.forceOpen(p, at)
 	case forceClosed:
-		m.forceClosed(p)
+		m.forceClosed(p, at)
 	case auto:
 		if m.forced {
-			m.close(p, "automatic again")
+			m.close(p, at, "automatic again")
 		}
 	case reset:
-		m.close(p, "reset")
+		m.close(p, at, "reset")
 	case update:
 		m.judged = false
 		if p.Window != *e.old {
@@ -102,7 +110,7 @@ func (m *machine) admit(p *policy, at *moment) answer {
 		if at.now() < m.opening.since {
 			reason = "clock went back"
 		}
-		m.enter(p, HalfOpen, reason)
+		m.enter(p, at, HalfOpen, reason)
 	}
 	if m.state == Closed || p.ProbeLease == NoLease {
 		return answer{token: m.word()}
@@ -170,7 +178,7 @@ func (m *machine) probed(p *policy, e event, at *moment) {
 		m.trip(p, e, at, "probe failed", m.reopened+1) // cannot overflow: an opening lasts at least 1 ns
 	case e.is&succeeded != 0:
 		if m.successes++; m.successes >= p.ProbeSuccesses {
-			m.close(p, plural(m.successes, "probe")+" succeeded")
+			m.close(p, at, plural(m.successes, "probe")+" succeeded")
 		}
 	}
 }
@@ -184,36 +192,40 @@ func (m *machine) giveBack(serial uint64) {
 func (m *machine) trip(p *policy, e event, at *moment, reason string, reopened int) {
 	openTime := p.openTime(reopened)
 	o := opening{since: at.now(), wait: p.jittered(openTime), openTime: openTime, cause: e.err}
-	m.opening, m.reopened = o, reopened
-	m.enter(p, Open, reason)
+	m.opening, m.reopened, m.lastTrip = o, reopened, lastTrip{reason, o.since}
+	m.enter(p, at, Open, reason)
 }
 
-func (m *machine) forceOpen(p *policy) {
+func (m *machine) forceOpen(p *policy, at *moment) {
 	if m.forced && m.state == Open {
 		return
 	}
+	at.now() // before anything changes, as in trip
 	m.opening, m.forced = opening{forced: true}, true
-	m.enter(p, Open, "forced")
+	m.enter(p, at, Open, "forced")
 }
 
 // close closes fresh.
-func (m *machine) close(p *policy, reason string) {
+func (m *machine) close(p *policy, at *moment, reason string) {
+	at.now()
 	m.opening, m.forced = opening{}, false
-	m.enter(p, Closed, reason)
+	m.enter(p, at, Closed, reason)
 }
 
 // forceClosed keeps what a closed circuit has counted.
-func (m *machine) forceClosed(p *policy) {
+func (m *machine) forceClosed(p *policy, at *moment) {
 	if m.state != Closed {
-		m.close(p, "forced")
+		m.close(p, at, "forced")
+	} else if !m.forced {
+		m.moved = at.now()
 	}
 	m.forced, m.reason = true, "forced"
 }
 
 // enter begins a generation: nothing that was counted or is out belongs to it. Every change of state is made here.
-func (m *machine) enter(p *policy, to State, reason string) {
+func (m *machine) enter(p *policy, at *moment, to State, reason string) {
 	from := m.state
-	m.state, m.reason = to, reason
+	m.moved, m.state, m.reason = at.now(), to, reason
 	m.serial++
 	m.first = m.serial
 	m.history.clear()

@@ -1,6 +1,9 @@
 package breaker
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // The machine's pure reads.
 
@@ -38,7 +41,13 @@ func (m *machine) out(now int64) (n int, next time.Duration) {
 
 // snapshot is everything that can be seen at now, with the successes that the tally has counted.
 func (m *machine) snapshot(now int64, counted int) Snapshot {
-	s := Snapshot{State: m.state, Forced: m.forced, Reason: m.reason, ProbeSuccesses: m.successes}
+	s := Snapshot{State: m.state, Forced: m.forced, Reason: m.reason, ProbeSuccesses: m.successes, Trip: m.lastTrip.why}
+	if m.reason != "" {
+		s.Since = ago(m.moved, now)
+	}
+	if s.Trip != "" {
+		s.TripAgo = ago(m.lastTrip.at, now)
+	}
 	switch m.state {
 	case Closed:
 		t := m.history.at(now, counted)
@@ -57,4 +66,9 @@ func (m *machine) snapshot(now int64, counted int) Snapshot {
 		s.Probes, _ = m.out(now)
 	}
 	return s
+}
+
+// ago is the time from at to now, at least 1 ns: 0 means never. A clock that has jumped back knows nothing longer.
+func ago(at, now int64) time.Duration {
+	return time.Duration(max(1, min(uint64(max(now, at))-uint64(at), math.MaxInt64)))
 }

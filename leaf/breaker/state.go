@@ -52,4 +52,7 @@ type Snapshot struct {
 	ProbeSuccesses int           `json:"probe_successes"` // in this half-open period
 	Wait           time.Duration `json:"wait"`            // open: until the first probe may go, in nanoseconds; 0 = unknown
 	Reason         string        `json:"reason"`          // of the last change of state or force; "" = none yet
+	Since          time.Duration `json:"since"`           // how long ago that was, in nanoseconds; 0 = none yet, or unknown
+	Trip           string        `json:"trip"`            // why it opened last without being forced; kept after it has closed; "" = never, or unknown
+	TripAgo        time.Duration `json:"trip_ago"`        // how long ago that was, in nanoseconds; 0 = never, or unknown
 }

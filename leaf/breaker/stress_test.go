@@ -192,7 +192,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	_ = b.Reset(bg)
-	require.Equal(t, Snapshot{State: Closed, Reason: "reset"}, b.Snapshot())
+	require.Equal(t, Snapshot{State: Closed, Reason: "reset"}, ageless(b.Snapshot()))
 	require.NoError(t, b.Update(Config{}))
 	call(b, success)
 	require.Equal(t, 1, b.Snapshot().Calls)
