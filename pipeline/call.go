@@ -147,17 +147,12 @@ func (c *call) startClock(deadline time.Time, hasDeadline bool) {
 
 // startTotal derives the context that the whole call waits under.
 func (c *call) startTotal() {
-	cfg := c.plan.total.Config()
-	at := clock.Add(c.began, cfg.Limit)
-	c.total = limit.New(c.caller, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
+	spec := c.plan.total.SpecAt(c.reading)
+	c.total = limit.New(c.caller, c.plan.clock, clock.Add(c.began, spec.Limit), spec)
 	c.ctx = c.total
-	if c.deadline == math.MaxInt64 || cfg.Limit < c.given {
-		c.given = cfg.Limit
+	if c.deadline == math.MaxInt64 || spec.Limit < c.given {
+		c.given = spec.Limit
 	}
-}
-
-func newTimeoutCause(name string, limit time.Duration) error {
-	return &timeout.Error{Name: name, Limit: limit}
 }
 
 // enter starts the attempt's clock and gives the context that fn gets: the caller's with the attempt's limit or, where the
@@ -189,13 +184,13 @@ func (c *call) limited() context.Context {
 	if c.plan.attempt == nil {
 		return c.ctx
 	}
-	cfg := c.plan.attempt.Config()
-	at := clock.Add(c.entered, cfg.Limit)
+	spec := c.plan.attempt.SpecAt(c.reading)
+	at := clock.Add(c.entered, spec.Limit)
 	parent := c.ctx
 	if c.total == nil || at < c.total.At() { // equal instants belong to the outer one
 		c.owner, parent = kindAttemptTimeout, c.caller
 	}
-	c.limit = limit.New(parent, c.plan.clock, at, cfg.Name, cfg.Limit, newTimeoutCause)
+	c.limit = limit.New(parent, c.plan.clock, at, spec)
 	return c.limit
 }
 

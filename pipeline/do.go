@@ -3,9 +3,11 @@ package pipeline
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/limit"
+	"github.com/fairlead/fairlead/leaf/timeout"
 )
 
 // Do runs fn through p. A failed Do returns the zero T. The success path allocates nothing without timeouts and once per
@@ -98,7 +100,11 @@ func (c *call) revive() *limit.Ctx {
 	}
 	d := c.plan.fallbackTimeout
 	at := clock.Add(c.plan.clock.Now(), d)
-	return limit.New(parent, c.plan.clock, at, "fallback of "+c.plan.name, d, newTimeoutCause)
+	return limit.New(parent, c.plan.clock, at, &limit.Spec{Name: "fallback of " + c.plan.name, Limit: d, NewCause: newTimeoutCause})
+}
+
+func newTimeoutCause(name string, limit time.Duration) error {
+	return &timeout.Error{Name: name, Limit: limit}
 }
 
 // overdue says that the caller's deadline has passed; its own timer may be late.

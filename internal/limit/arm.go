@@ -39,15 +39,15 @@ func (c *Ctx) arm() *armed {
 	if a := c.armed.Load(); a != nil {
 		return a
 	}
-	a := c.newArmed()
-	if !c.armed.CompareAndSwap(nil, a) { // End does without the lock
-		a.cancel()
+	c.own = c.newArmed()
+	if !c.armed.CompareAndSwap(nil, &c.own) { // End does without the lock
+		c.own.cancel()
 	}
 	return c.armed.Load()
 }
 
 // newArmed runs under mu. What it calls knows nothing of c, except for the parents: locks go from child to parent only.
-func (c *Ctx) newArmed() *armed {
+func (c *Ctx) newArmed() armed {
 	start := c.clk().Time()
 	left, jumped := c.left(c.clk().At(start)) // the same reading: one is a tenth of what arming costs
 	if c.inherits || c.parentFirst(left) {
@@ -55,12 +55,12 @@ func (c *Ctx) newArmed() *armed {
 		if c.parent.Err() != nil { // a parent without Done cancels nobody
 			cancel(context.Cause(c.parent))
 		}
-		return &armed{Context: ctx, cancel: func() { cancel(nil) }}
+		return armed{Context: ctx, cancel: func() { cancel(nil) }}
 	}
-	cause := c.newCause(c.name, c.limit)
+	cause := c.spec.NewCause(c.spec.Name, c.spec.Limit)
 	if left <= 0 { // over already, whatever the parent's state
 		ctx, cancel := context.WithDeadlineCause(context.WithoutCancel(c.parent), time.Time{}, cause)
-		return &armed{Context: ctx, cause: cause, cancel: cancel}
+		return armed{Context: ctx, cause: cause, cancel: cancel}
 	}
 	if c.injected != nil {
 		return triggered(c.parent, *c.injected, left, cause)
@@ -70,7 +70,7 @@ func (c *Ctx) newArmed() *armed {
 		deadline = *c.deadline
 	}
 	ctx, cancel := context.WithDeadlineCause((*upstream)(c), deadline, cause)
-	return &armed{Context: ctx, cause: cause, cancel: cancel}
+	return armed{Context: ctx, cause: cause, cancel: cancel}
 }
 
 // parentFirst says that the parent has ended before the limit. Where both are over, nobody watched: a parent that was

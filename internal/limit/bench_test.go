@@ -10,6 +10,8 @@ import (
 	"github.com/fairlead/fairlead/internal/clock"
 )
 
+var benched = &Spec{"bench", time.Hour, newTestCause}
+
 func BenchmarkFloorNow(b *testing.B) {
 	for b.Loop() {
 		_ = time.Now()
@@ -29,7 +31,7 @@ func BenchmarkUntouched(b *testing.B) {
 	at := clk.Now() + int64(time.Hour)
 	b.ReportAllocs()
 	for b.Loop() {
-		New(ctx, clk, at, "bench", time.Hour, newTestCause).End()
+		New(ctx, clk, at, benched).End()
 	}
 }
 
@@ -39,7 +41,7 @@ func BenchmarkUntouchedParallel(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			New(ctx, clk, at, "bench", time.Hour, newTestCause).End()
+			New(ctx, clk, at, benched).End()
 		}
 	})
 }
@@ -51,7 +53,7 @@ func BenchmarkDone(b *testing.B) {
 	clk := clock.Of(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		c := New(ctx, clk, clk.Now()+int64(time.Hour), "bench", time.Hour, newTestCause)
+		c := New(ctx, clk, clk.Now()+int64(time.Hour), benched)
 		c.Done()
 		c.End()
 	}

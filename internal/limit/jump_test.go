@@ -16,7 +16,7 @@ import (
 // A Ctx that was made outside is further ahead than its limit can be for who uses it in a bubble, which starts in 2000.
 func TestCrossingIntoABubbleBeginsAnew(t *testing.T) {
 	clk := clock.Of(nil)
-	c := New(context.Background(), clk, clk.Now()+int64(5*time.Second), "test", 5*time.Second, newTestCause)
+	c := New(context.Background(), clk, clk.Now()+int64(5*time.Second), &Spec{"test", 5 * time.Second, newTestCause})
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, c.Err())
@@ -36,7 +36,7 @@ func TestLeavingABubble(t *testing.T) {
 	clk := clock.Of(nil)
 	var c *Ctx
 	synctest.Test(t, func(t *testing.T) {
-		c = New(context.Background(), clk, clk.Now()+int64(time.Hour), "test", time.Hour, newTestCause)
+		c = New(context.Background(), clk, clk.Now()+int64(time.Hour), &Spec{"test", time.Hour, newTestCause})
 	})
 	require.Equal(t, context.DeadlineExceeded, c.Err())
 	fired, _ := c.Ended(clk.Now())
@@ -47,14 +47,14 @@ func TestLeavingABubble(t *testing.T) {
 // Instants saturate, so that the longest limit never fires and nothing overflows, wherever the clock stands.
 func TestLongestLimit(t *testing.T) {
 	check := func(t *testing.T, clk clock.Clock) {
-		c := New(context.Background(), clk, clock.Add(clk.Now(), math.MaxInt64), "test", math.MaxInt64, newTestCause)
+		c := New(context.Background(), clk, clock.Add(clk.Now(), math.MaxInt64), &Spec{"test", math.MaxInt64, newTestCause})
 		require.NoError(t, c.Err())
 		deadline, ok := c.Deadline()
 		require.True(t, ok)
 		require.True(t, deadline.After(time.Now().AddDate(200, 0, 0)))
 		require.False(t, closed(c))
 		require.NoError(t, c.Err())
-		inner := New(c, clk, clock.Add(clk.Now(), time.Hour), "inner", time.Hour, newTestCause)
+		inner := New(c, clk, clock.Add(clk.Now(), time.Hour), &Spec{"inner", time.Hour, newTestCause})
 		require.False(t, closed(inner))
 		at, _ := inner.Deadline()
 		require.False(t, at.After(time.Now().Add(time.Hour)))
@@ -64,7 +64,7 @@ func TestLongestLimit(t *testing.T) {
 	t.Run("real", func(t *testing.T) { check(t, clock.Of(nil)) })
 	t.Run("bubble", func(t *testing.T) {
 		outside := clock.Of(nil)
-		made := New(context.Background(), outside, math.MaxInt64, "test", math.MaxInt64, newTestCause)
+		made := New(context.Background(), outside, math.MaxInt64, &Spec{"test", math.MaxInt64, newTestCause})
 		synctest.Test(t, func(t *testing.T) {
 			check(t, clock.Of(nil))
 			require.NoError(t, made.Err())
@@ -81,7 +81,7 @@ func TestParentDeadlineOfTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.Of(nil)
 		parent := &steppable{Context: context.Background(), deadline: time.Now().Add(time.Hour).Round(0)}
-		c := New(parent, clk, clk.Now()+int64(time.Second), "test", time.Second, newTestCause)
+		c := New(parent, clk, clk.Now()+int64(time.Second), &Spec{"test", time.Second, newTestCause})
 		parent.deadline = time.Now().Add(-time.Hour).Round(0) // as after a step of the wall clock
 		began := time.Now()
 		<-c.Done()

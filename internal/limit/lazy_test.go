@@ -17,7 +17,7 @@ import (
 func TestNoTimerBeforeDone(t *testing.T) {
 	fake := &counting{FakeClock: clockwork.NewFakeClock()}
 	clk := clock.Of(fake)
-	c := New(context.Background(), clk, clk.Now()+int64(time.Second), "test", time.Second, newTestCause)
+	c := New(context.Background(), clk, clk.Now()+int64(time.Second), &Spec{"test", time.Second, newTestCause})
 	require.NoError(t, c.Err())
 	require.NoError(t, context.Cause(c))
 	_, ok := c.Deadline()
@@ -147,7 +147,7 @@ func TestDeadlineStays(t *testing.T) {
 func TestDeadlineIsNeverLate(t *testing.T) {
 	clk := clock.Of(nil)
 	for range 1000 {
-		c := New(context.Background(), clk, clk.Now()+int64(time.Hour), "test", time.Hour, newTestCause)
+		c := New(context.Background(), clk, clk.Now()+int64(time.Hour), &Spec{"test", time.Hour, newTestCause})
 		if deadline, _ := c.Deadline(); clk.At(deadline) > c.At() {
 			t.Fatalf("deadline %d ns late", clk.At(deadline)-c.At())
 		}
@@ -277,15 +277,15 @@ func TestCauseIsMadeOnce(t *testing.T) {
 		soon, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		for _, parent := range []context.Context{gone, soon} {
-			c := New(parent, b.clk, b.after(time.Second), "test", time.Second, count)
+			c := New(parent, b.clk, b.after(time.Second), &Spec{"test", time.Second, count})
 			c.Done()
 			c.End()
 		}
-		untouched := New(context.Background(), b.clk, b.after(time.Second), "test", time.Second, count)
+		untouched := New(context.Background(), b.clk, b.after(time.Second), &Spec{"test", time.Second, count})
 		untouched.End()
 		untouched.Done()
 		require.Zero(t, made)
-		c := New(context.Background(), b.clk, b.after(time.Millisecond), "test", time.Millisecond, count)
+		c := New(context.Background(), b.clk, b.after(time.Millisecond), &Spec{"test", time.Millisecond, count})
 		c.Done()
 		c.Done()
 		b.advance(time.Millisecond)
@@ -299,10 +299,10 @@ func TestCauseIsMadeOnce(t *testing.T) {
 func TestEndWhileArming(t *testing.T) {
 	eachClock(t, func(t *testing.T, b *testbed) {
 		var c *Ctx
-		c = New(context.Background(), b.clk, b.after(time.Second), "test", time.Second, func(string, time.Duration) error {
+		c = New(context.Background(), b.clk, b.after(time.Second), &Spec{"test", time.Second, func(string, time.Duration) error {
 			c.End() // as the other goroutine: arming is under way
 			return errGone
-		})
+		}})
 		require.True(t, closed(c))
 		require.Equal(t, context.Canceled, c.Err())
 		if b.fake != nil {
@@ -313,17 +313,18 @@ func TestEndWhileArming(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	c := New(context.Background(), clock.Of(nil), 0, "billing", 2*time.Second, newTestCause)
+	c := New(context.Background(), clock.Of(nil), 0, &Spec{"billing", 2 * time.Second, newTestCause})
 	require.Equal(t, `context.Background.WithLimit("billing", 2s)`, c.String())
 }
 
 // One allocation, none of which is for the clock, the timer or the cause.
 func TestUntouchedAllocatesOnce(t *testing.T) {
+	spec := &Spec{"test", time.Hour, newTestCause}
 	clk, at := clock.Of(nil), clock.Of(nil).Now()+int64(time.Hour)
 	parent, cancel := context.WithTimeout(context.Background(), 2*time.Hour)
 	defer cancel()
 	require.Equal(t, 1.0, testing.AllocsPerRun(1000, func() {
-		c := New(parent, clk, at, "test", time.Hour, newTestCause)
+		c := New(parent, clk, at, spec)
 		_ = c.Err()
 		c.Ended(at - 1)
 		c.End()

@@ -16,11 +16,10 @@ type Ctx struct {
 	injected *clock.Clock // nil = real time: most need not carry one
 	at       int64        // when the limit fires
 	until    int64        // the earlier of at and the parent's deadline
-	name     string
-	limit    time.Duration
-	newCause func(name string, limit time.Duration) error
+	spec     *Spec
 
 	armed atomic.Pointer[armed] // nil = lazy: nobody waits
+	own   armed                 // what armed points to once somebody waits: one allocation less
 
 	mu       sync.Mutex // guards what follows, and who sets armed
 	deadline *time.Time // at, in real time; nil until it is asked for. Kept, since finding it again would give another
@@ -30,13 +29,20 @@ type Ctx struct {
 	verdict  verdict // once known, known for good
 }
 
-// New makes a Ctx whose limit fires at the instant at, on clk's scale. newCause makes the error that context.Cause then
-// reports; it is called at most once, and only when it is needed. It must give a new pointer: the limit is known by its
-// identity. name and limit are for newCause; limit also bounds how far ahead at can be (see [Ctx.left]).
+// Spec is what all contexts of one limit have in common. It never changes.
+type Spec struct {
+	Name  string
+	Limit time.Duration // also bounds how far ahead of now the limit can fire (see [Ctx.left])
+	// NewCause makes the error that context.Cause reports once the limit has fired; it is called at most once per Ctx, and only
+	// when it is needed. It must give a new pointer: the limit is known by its identity.
+	NewCause func(name string, limit time.Duration) error
+}
+
+// New makes a Ctx whose limit fires at the instant at, on clk's scale.
 //
 // A parent whose deadline is not later than at keeps it: the limit then never fires, and Deadline is the parent's.
-func New(parent context.Context, clk clock.Clock, at int64, name string, limit time.Duration, newCause func(name string, limit time.Duration) error) *Ctx {
-	c := &Ctx{parent: parent, at: at, until: at, name: name, limit: limit, newCause: newCause}
+func New(parent context.Context, clk clock.Clock, at int64, spec *Spec) *Ctx {
+	c := &Ctx{parent: parent, at: at, until: at, spec: spec}
 	if !clk.Real() {
 		injected := clk // a copy, so that in real time nothing escapes
 		c.injected = &injected
@@ -71,8 +77,8 @@ func (c *Ctx) clk() clock.Clock {
 // At is the instant given to New.
 func (c *Ctx) At() int64 { return c.at }
 
-// Limit is the name and the duration given to New.
-func (c *Ctx) Limit() (name string, limit time.Duration) { return c.name, c.limit }
+// Limit is the Spec's name and duration.
+func (c *Ctx) Limit() (name string, limit time.Duration) { return c.spec.Name, c.spec.Limit }
 
 // Deadline is the limit's or, where that comes no later, the parent's. It is found when it is first needed.
 func (c *Ctx) Deadline() (time.Time, bool) {
@@ -134,15 +140,15 @@ func (c *Ctx) Value(k any) any {
 
 // String names the limit behind the parent, as package context's own contexts do.
 func (c *Ctx) String() string {
-	return fmt.Sprintf("%v.WithLimit(%q, %v)", c.parent, c.name, c.limit)
+	return fmt.Sprintf("%v.WithLimit(%q, %v)", c.parent, c.spec.Name, c.spec.Limit)
 }
 
 // left is the time until the limit fires; not positive once it should have. More than the limit itself cannot be left: the
 // clock has jumped back (a Ctx that crossed into a synctest bubble), and the limit begins anew.
 func (c *Ctx) left(now int64) (left time.Duration, jumped bool) {
 	left = time.Duration(clock.Add(c.at, -time.Duration(now)))
-	if c.limit > 0 && left > c.limit {
-		return c.limit, true
+	if most := c.spec.Limit; most > 0 && left > most {
+		return most, true
 	}
 	return left, false
 }

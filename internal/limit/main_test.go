@@ -103,7 +103,7 @@ func (b *testbed) advance(d time.Duration) {
 func (b *testbed) after(d time.Duration) int64 { return b.clk.Now() + int64(d) }
 
 func (b *testbed) new(parent context.Context, d time.Duration) *Ctx {
-	return New(parent, b.clk, b.after(d), "test", d, newTestCause)
+	return New(parent, b.clk, b.after(d), &Spec{"test", d, newTestCause})
 }
 
 func closed(c context.Context) bool {

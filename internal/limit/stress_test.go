@@ -30,7 +30,7 @@ func stress(t *testing.T, clk clock.Clock, fake *counting) {
 	parent, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	limit := time.Duration(rand.IntN(2000)) * time.Microsecond
-	c := New(parent, clk, clk.Now()+int64(limit), "test", limit, newTestCause)
+	c := New(parent, clk, clk.Now()+int64(limit), &Spec{"test", limit, newTestCause})
 	var mu sync.Mutex
 	var answers []error
 	var wg sync.WaitGroup

@@ -46,7 +46,7 @@ func (t *trigger) pull() {
 }
 
 // triggered arms a limit on an injected clock.
-func triggered(parent context.Context, clk clock.Clock, left time.Duration, cause error) *armed {
+func triggered(parent context.Context, clk clock.Clock, left time.Duration, cause error) armed {
 	record, end := context.WithCancelCause(parent)
 	t := &trigger{Context: record, cause: cause}
 	ctx, cancel := context.WithCancel(t)
@@ -55,7 +55,7 @@ func triggered(parent context.Context, clk clock.Clock, left time.Duration, caus
 		end(cause)
 		t.pull()
 	})
-	return &armed{Context: ctx, cause: cause, trigger: t, cancel: func() {
+	return armed{Context: ctx, cause: cause, trigger: t, cancel: func() {
 		unwatch()
 		stop()
 		cancel()

@@ -20,15 +20,15 @@ func Do[T any](ctx context.Context, t *Timeout, fn func(context.Context) (T, err
 	if err := ended.Err(ctx); err != nil {
 		return zero, err
 	}
-	cfg := t.config.Load()
-	c := limit.New(ctx, t.clk, clock.Add(t.clk.Now(), cfg.Limit), cfg.Name, cfg.Limit, newCause)
+	spec := &t.plan.Load().spec
+	c := limit.New(ctx, t.clk, clock.Add(t.clk.Now(), spec.Limit), spec)
 	defer c.End()
 	v, err := fn(c)
 	if err == nil {
 		return v, nil
 	}
 	if fired, _ := c.Ended(t.clk.Now()); fired {
-		err = around(cfg.Name, cfg.Limit, err)
+		err = around(spec.Name, spec.Limit, err)
 	}
 	return zero, err
 }

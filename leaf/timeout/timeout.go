@@ -9,6 +9,8 @@ import (
 
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/internal/limit"
+	"github.com/fairlead/fairlead/internal/reading"
 )
 
 // Config of a [Timeout]. It is plain data; a Timeout keeps a copy.
@@ -37,8 +39,18 @@ func (cfg Config) validate() error {
 // has no limit, and panics.
 type Timeout struct {
 	clk    clock.Clock
-	config atomic.Pointer[Config] // immutable; replaced as a whole
+	plan   atomic.Pointer[plan] // immutable; replaced as a whole
 	update sync.Mutex
+}
+
+// plan is what is in force.
+type plan struct {
+	Config
+	spec limit.Spec
+}
+
+func newPlan(cfg Config) *plan {
+	return &plan{cfg, limit.Spec{Name: cfg.Name, Limit: cfg.Limit, NewCause: newCause}}
 }
 
 // New makes a limit; its error names each invalid field and its value.
@@ -47,7 +59,7 @@ func New(cfg Config) (*Timeout, error) {
 		return nil, err
 	}
 	t := &Timeout{clk: clock.Of(cfg.Clock)}
-	t.config.Store(&cfg)
+	t.plan.Store(newPlan(cfg))
 	return t, nil
 }
 
@@ -68,19 +80,22 @@ func (t *Timeout) Update(cfg Config) error {
 	}
 	t.update.Lock()
 	defer t.update.Unlock()
-	if was := t.config.Load().Clock; !clock.Same(was, cfg.Clock) {
+	if was := t.plan.Load().Clock; !clock.Same(was, cfg.Clock) {
 		bad := check.List{Name: cfg.Name}
 		is, want := clock.Another(was, cfg.Clock)
 		bad.Bad("timeout", "Clock", is, want)
 		return bad.Err()
 	}
-	t.config.Store(&cfg)
+	t.plan.Store(newPlan(cfg))
 	return nil
 }
 
 // Config is what is in force.
-func (t *Timeout) Config() Config { return *t.config.Load() }
+func (t *Timeout) Config() Config { return t.plan.Load().Config }
+
+// SpecAt is what is in force, for the pipeline, which makes the contexts itself.
+func (t *Timeout) SpecAt(reading.Instant) *limit.Spec { return &t.plan.Load().spec }
 
 // Clock is Config's (nil = real time); used says that this leaf reads it at all, which a limit always does.
 // Build compares the clocks of its layers.
-func (t *Timeout) Clock() (clock clockwork.Clock, used bool) { return t.config.Load().Clock, true }
+func (t *Timeout) Clock() (clock clockwork.Clock, used bool) { return t.plan.Load().Clock, true }
