@@ -38,6 +38,7 @@ func (c *call) admit(a *admission) bool {
 			c.fresh = false
 		}
 		if err != nil {
+			c.fresh = false // a backoff may follow
 			c.waitEnds(began)
 			if !c.noteEnded(err) {
 				c.pending, c.refusal = &guards[i], err

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
+	"github.com/fairlead/fairlead/leaf/cooldown"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
@@ -189,4 +190,18 @@ func TestStaleReadingOfTheAttemptsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A guard that refuses without having waited leaves a reading that a backoff makes stale.
+func TestStaleReadingOfARefusedTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cold := cooldown.MustNew(cooldown.Config{})
+		cold.Hint(t.Context(), 3*time.Second)
+		p := pipeline.For("p").Retry(steady()).RateLimit(cold).RetryOnRateLimited().
+			AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 2 * time.Second})).MustBuild()
+		require.NoError(t, p.Run(t.Context(), func(ctx context.Context) error {
+			<-time.After(time.Second)
+			return ctx.Err()
+		}))
+	})
 }
