@@ -199,9 +199,12 @@ func TestStaleReadingOfARefusedTry(t *testing.T) {
 		cold.Hint(t.Context(), 3*time.Second)
 		p := pipeline.For("p").Retry(steady()).RateLimit(cold).RetryOnRateLimited().
 			AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 2 * time.Second})).MustBuild()
+		runs := 0
 		require.NoError(t, p.Run(t.Context(), func(ctx context.Context) error {
+			runs++
 			<-time.After(time.Second)
 			return ctx.Err()
 		}))
+		require.Equal(t, 1, runs, "the first has its 2 s from when it began")
 	})
 }
