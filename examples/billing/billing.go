@@ -46,17 +46,30 @@ func (e *bankUnavailable) Error() string { return "the bank is unavailable: " + 
 func (e *bankUnavailable) Unwrap() error { return e.cause }
 
 func (b *billing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	receipt, err := b.charge(r.Context(), r.FormValue("order"))
+	order := r.FormValue("order")
+	if order == "" { // it would be no key, and every order without a name the same one
+		http.Error(w, "want the order's name in order=", http.StatusBadRequest)
+		return
+	}
+	receipt, err := b.charge(r.Context(), order)
 	if err == nil {
 		_, _ = io.WriteString(w, receipt)
 		return
 	}
 	rejection.SetHeader(w.Header(), err) // Retry-After, where a guard or the bank named a wait
-	status := http.StatusBadGateway
 	if _, refused := errors.AsType[*bankUnavailable](err); refused {
-		status = http.StatusServiceUnavailable
+		http.Error(w, "not charged", http.StatusServiceUnavailable)
+		return
 	}
-	http.Error(w, "not charged", status)
+	if answer, ok := errors.AsType[*bankError](err); ok && answer.status == http.StatusPaymentRequired {
+		http.Error(w, "declined", http.StatusPaymentRequired)
+		return
+	}
+	status := http.StatusBadGateway
+	if rejection.Status(err) == http.StatusGatewayTimeout {
+		status = http.StatusGatewayTimeout
+	}
+	http.Error(w, "charged or not: send the same order again", status)
 }
 
 // charge may be repeated, since the bank knows an order by its key.
@@ -91,4 +104,5 @@ func newBankError(resp *http.Response) *bankError {
 }
 
 func (e *bankError) Error() string                     { return fmt.Sprintf("the bank says %d", e.status) }
+func (e *bankError) Timeout() bool                     { return e.status == http.StatusGatewayTimeout }
 func (e *bankError) RetryAfter() (time.Duration, bool) { return e.wait, e.asked }

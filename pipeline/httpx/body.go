@@ -18,9 +18,9 @@ type body struct {
 	closed  atomic.Bool
 }
 
-// newBody stays an io.Writer where rc is one: the body of a 101 is the connection.
-func newBody(rc io.ReadCloser, ctx context.Context, release func()) io.ReadCloser {
-	b := &body{rc: rc, ctx: ctx, release: release}
+// around makes b the body around rc. It stays an io.Writer where rc is one: the body of a 101 is the connection.
+func (b *body) around(rc io.ReadCloser, ctx context.Context, release func()) io.ReadCloser {
+	b.rc, b.ctx, b.release = rc, ctx, release
 	if w, ok := rc.(io.Writer); ok {
 		return &duplex{body: b, Writer: w}
 	}

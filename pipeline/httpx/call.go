@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 
-	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/limit"
 	"github.com/fairlead/fairlead/leaf/retry"
@@ -29,6 +27,7 @@ type call struct {
 	repeat bool            // it may be sent again
 
 	runs    int
+	sent    *sent          // the attempt's own part; nil = it sends the caller's request
 	given   bool           // the caller's body is the base's to close
 	sending io.Closer      // the body that base has while it runs
 	parked  *parked        // the last run's response, where its status is a failure
@@ -70,31 +69,6 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 	return c.judge(ctx, resp)
 }
 
-// outgoing is the request of this attempt: the caller's own, or a copy where anything of it changes.
-func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
-	_, limited := ctx.Deadline()
-	again := c.runs > 1 && hasBody(c.req.Body)
-	if !limited && !again && !own(ctx, c.ctx) {
-		return c.req, nil
-	}
-	req := c.req.WithContext(ctx)
-	if limited {
-		req.Header = maps.Clone(c.req.Header)
-		if req.Header == nil {
-			req.Header = http.Header{}
-		}
-		budget.Inject(ctx, c.clock, req.Header)
-	}
-	if again {
-		body, err := c.req.GetBody()
-		if err != nil {
-			return nil, &bodyError{attempt: c.runs, err: err}
-		}
-		req.Body = body
-	}
-	return req, nil
-}
-
 // own says that the pipeline made ctx: it is then a limit of its timeouts. Contexts in general cannot be compared.
 func own(ctx, caller context.Context) bool {
 	c, ok := ctx.(*limit.Ctx)
@@ -108,15 +82,23 @@ func own(ctx, caller context.Context) bool {
 // judge makes the run's result of the response.
 func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, error) {
 	code := resp.StatusCode
+	empty := bodiless(c.req, resp)
+	var reader *body // nil = the attempt's context is the caller's own, or is needed no more
+	if !empty && own(ctx, c.ctx) {
+		reader = &c.sent.body
+	}
 	again := c.repeat && c.statuses.has(code)
 	if !again && code < 500 && code != http.StatusTooManyRequests {
-		if hasBody(resp.Body) && own(ctx, c.ctx) {
-			resp.Body = newBody(resp.Body, ctx, timeout.Keep(ctx))
+		if reader != nil {
+			resp.Body = reader.around(resp.Body, ctx, timeout.Keep(ctx))
 		}
 		c.got = resp
 		return resp, nil
 	}
-	c.parked = park(ctx, resp, own(ctx, c.ctx), c.time())
+	c.parked = park(ctx, resp, empty, reader)
+	if again {
+		c.parked.readAhead(c.time())
+	}
 	return c.fail(newStatusError(code, resp.Header, c.now), again)
 }
 
@@ -212,6 +194,12 @@ func (c *call) end() {
 	if c.got != nil && c.got.Body != nil {
 		defer c.got.Body.Close()
 	}
+}
+
+// bodiless says that there is nothing to read, by the protocol's rules: HTTP/2's transport has an empty body of its own for it.
+func bodiless(req *http.Request, resp *http.Response) bool {
+	return !hasBody(resp.Body) || req.Method == http.MethodHead ||
+		resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
 }
 
 // hasBody says that there is something to send, or to read.

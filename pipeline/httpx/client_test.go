@@ -206,7 +206,7 @@ func TestGuardPanicsWhileAResponseIsOpen(t *testing.T) {
 	for _, code := range []int{200, 503} {
 		b := body("x")
 		base := &answers{list: []func(*http.Request) (*http.Response, error){status(code, b)}}
-		p := pipeline.For("x").With(bomb{}).MustBuild()
+		p := pipeline.For("x").With(settles(func() { panic("settle") })).MustBuild()
 		require.PanicsWithValue(t, "settle", func() {
 			_, _ = httpx.NewTransport(p, base).RoundTrip(request(t, "GET", "http://host", nil))
 		})

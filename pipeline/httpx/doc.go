@@ -25,7 +25,8 @@
 //
 // Slots, tokens and the breaker are settled when the headers are there. The context of the attempt lives until the
 // body's EOF or Close; its timeout goes on covering the body, which then fails with an error that matches
-// context.DeadlineExceeded. A call without timeouts gets the base's own body back.
+// context.DeadlineExceeded. Where there is no body (HEAD, 204, 304), it is over at once. The connection of a 101 is the
+// caller's: no timeout cuts it. A call without timeouts gets the base's own body back, and costs no allocation.
 //
 // # The server
 //
@@ -42,7 +43,14 @@
 //	anything else went wrong before it ran        500, problem+json
 //
 // Retry-After is in seconds, rounded up, at least 1, and 1 where no guard knows better. What the handler wrote is never
-// touched: a status from 500 on is a failure for the guards, everything below a success. A panic, http.ErrAbortHandler
-// included, settles everything as a failure and goes on. The ResponseWriter has Flush, and Hijack where the server's has it;
-// http.ResponseController reaches everything else. Problem texts are fixed: they show nothing of what refused.
+// touched: a status from 500 on is a failure for the guards, everything below a success. Where a 504 takes the place of an
+// answer that never came, what the handler had said of that one (Content-Encoding, ETag, Cache-Control, Location, trailers, …)
+// is taken back, and what was said before it ran stays. Problem texts are fixed: they show nothing of what refused.
+//
+// A panic settles everything as a failure and goes on, http.ErrAbortHandler included; but where the client has left, that one
+// is how a proxy notices, and is as neutral as any other leaving.
+//
+// The ResponseWriter has Flush and Push, and Hijack where the server's has it; http.ResponseController reaches everything
+// else. Under a deadline the handler gets a copy of the request; its Pattern, the path values that this one names, and parsed forms
+// are handed back, so that a middleware outside sees them after the handler, as ever.
 package httpx

@@ -177,8 +177,8 @@ func TestTimeoutCoversTheBody(t *testing.T) {
 				<-r.Context().Done()
 			})
 			for what, b := range map[string]pipeline.Builder{
-				"attempt": pipeline.For("x").AttemptTimeout(limit("a", 100*time.Millisecond)),
-				"total":   pipeline.For("x").Timeout(limit("t", 100*time.Millisecond)),
+				"attempt": pipeline.For("x").AttemptTimeout(limit("a", 400*time.Millisecond)),
+				"total":   pipeline.For("x").Timeout(limit("t", 400*time.Millisecond)),
 			} {
 				slots, circuit := bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1}), breaker.MustNew(breaker.Config{})
 				resp, err := s.client(b.Retry(soon()).Bulkhead(slots).Breaker(circuit).MustBuild()).Get(s.URL)

@@ -1,15 +1,12 @@
 package httpx
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
 	"github.com/fairlead/fairlead/budget"
-	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
-	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/rejection"
 )
@@ -57,47 +54,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := visit{server: s, request: r, writer: newWriter(w), limited: limited}
 	_, report, err := pipeline.DoDetailed(ctx, s.pipeline, v.serve, pipeline.Declare(once))
+	if v.aborted {
+		panic(http.ErrAbortHandler)
+	}
 	if answer, ok := v.answer(err, &report); ok {
-		answer.write(w)
-	}
-}
-
-// visit is one request inside a server.
-type visit struct {
-	*server
-	request *http.Request
-	writer  *writer
-	limited bool // by the budget header
-	ran     bool
-	late    bool // the handler wrote nothing before its deadline
-}
-
-// serve runs the handler, whose failures must not be repeated.
-func (v *visit) serve(ctx context.Context) (struct{}, error) {
-	v.ran = true
-	r := v.request
-	if v.limited || own(ctx, r.Context()) {
-		r = r.WithContext(ctx)
-		defer v.handBack(r)
-	}
-	v.next.ServeHTTP(v.writer.as, r)
-	status := v.writer.status()
-	if status == 0 {
-		if by := ctx.Err(); by != nil { // what an empty 200 would say is not known
-			v.late = by == context.DeadlineExceeded
-			return struct{}{}, retry.Permanent(ended.Err(ctx))
+		if v.ran {
+			v.before.restore(w.Header())
 		}
-	}
-	if status >= 500 {
-		return struct{}{}, retry.Permanent(newStatusError(status, v.writer.Header(), v.now))
-	}
-	return struct{}{}, nil
-}
-
-// handBack lets the server remove the temporary files of a form that was parsed in a copy of its request.
-func (v *visit) handBack(r *http.Request) {
-	if v.request.MultipartForm == nil {
-		v.request.MultipartForm = r.MultipartForm
+		answer.write(w)
 	}
 }
 

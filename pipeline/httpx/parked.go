@@ -22,32 +22,35 @@ const (
 // and the end of its attempt's time does not cut it.
 type parked struct {
 	resp    *http.Response
+	empty   bool // there is no body
 	ctx     context.Context
+	reader  *body  // the caller's, if it is taken; nil = ctx is not the pipeline's to keep
 	release func() // of ctx; nil = nothing kept
-	ahead   *ahead // nil = there is no body, or more than would be drained
+	ahead   *ahead // nil = there is no body, or more than would be drained, or no retry
 	timer   *time.Timer
 	reading time.Time // when ahead begins to read
 }
 
-func park(ctx context.Context, resp *http.Response, keep bool, clk clock.Clock) *parked {
-	p := &parked{resp: resp, ctx: ctx}
-	if !hasBody(resp.Body) {
-		return p
-	}
-	if keep {
+func park(ctx context.Context, resp *http.Response, empty bool, reader *body) *parked {
+	p := &parked{resp: resp, empty: empty, ctx: ctx, reader: reader}
+	if reader != nil {
 		p.release = timeout.Keep(ctx)
 	}
-	if resp.ContentLength > drainBytes {
-		return p
+	return p
+}
+
+// readAhead is for a response that may give way to a retry.
+func (p *parked) readAhead(clk clock.Clock) {
+	if p.empty || p.resp.ContentLength > drainBytes {
+		return
 	}
 	wait := patience
-	if left, ok := clk.Left(ctx); ok && clk.Real() {
+	if left, ok := clk.Left(p.ctx); ok && clk.Real() {
 		wait = min(wait, left/2)
 	}
-	p.ahead = newAhead(resp.Body)
+	p.ahead = newAhead(p.resp.Body)
 	p.reading = time.Now().Add(wait)
 	p.timer = time.AfterFunc(wait, p.read) // network time, whatever clock the pipeline has
-	return p
 }
 
 func (p *parked) read() {
@@ -98,7 +101,7 @@ func (p *parked) close() {
 
 // take is the response for the caller; nil where its time was over before it was read.
 func (p *parked) take() *http.Response {
-	if !hasBody(p.resp.Body) {
+	if p.empty {
 		return p.resp
 	}
 	body, whole := p.resp.Body, false
@@ -114,7 +117,7 @@ func (p *parked) take() *http.Response {
 		return nil
 	}
 	if p.release != nil {
-		body = newBody(body, p.ctx, p.release)
+		body = p.reader.around(body, p.ctx, p.release)
 	}
 	p.resp.Body = body
 	return p.resp

@@ -15,13 +15,14 @@ import (
 func TestTakenAsReadingAheadEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, finish, released := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	body := io.NopCloser(readFunc(func([]byte) (int, error) {
+	rc := io.NopCloser(readFunc(func([]byte) (int, error) {
 		close(begun)
 		<-finish
 		return 0, io.EOF
 	}))
+	var kept body
 	p := &parked{
-		resp: &http.Response{Body: body}, ahead: newAhead(body),
+		resp: &http.Response{Body: rc}, ahead: newAhead(rc), reader: &kept,
 		ctx:     asked{ctx, sync.OnceFunc(func() { close(finish); <-released })},
 		release: sync.OnceFunc(func() { cancel(); close(released) }),
 	}

@@ -64,8 +64,8 @@ func TestConnectionOutlivesTheAttemptDuringABackoff(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, "text")
 			})
-			p := pipeline.For("x").AttemptTimeout(limit("a", 150*time.Millisecond)).Retry(retry.MustNew(retry.Config{
-				Backoff: retry.Constant(250 * time.Millisecond), Jitter: retry.None,
+			p := pipeline.For("x").AttemptTimeout(limit("a", 300*time.Millisecond)).Retry(retry.MustNew(retry.Config{
+				Backoff: retry.Constant(400 * time.Millisecond), Jitter: retry.None,
 			})).MustBuild()
 			resp, err := s.client(p).Get(s.URL)
 			require.NoError(t, err)

@@ -32,6 +32,7 @@ type transport struct {
 	pipeline *pipeline.Pipeline
 	base     http.RoundTripper
 	bad      error
+	budgets  budgets
 }
 
 // RoundTrip is http.RoundTripper's.

@@ -143,3 +143,28 @@ func TestBudgetHeaderOnAnInjectedClock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "3000", base.seen[0].Header.Get(budget.Header))
 }
+
+// There is one value, whatever the caller's request says, which stays as it is. Calls share it while it is the same: a base
+// that adds to its own request changes no other one.
+func TestBudgetHeaderIsOneValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := &answers{list: []func(*http.Request) (*http.Response, error){status(200, nil)}}
+		adding := tripper(func(r *http.Request) (*http.Response, error) {
+			require.Equal(t, []string{"3000"}, r.Header[budget.Header])
+			r.Header.Add(budget.Header, "mine")
+			return base.RoundTrip(r)
+		})
+		p := pipeline.For("x").AttemptTimeout(limit("a", 3*time.Second)).MustBuild()
+		tr := httpx.NewTransport(p, adding)
+		for range 2 {
+			req := request(t, "GET", "http://host", nil)
+			req.Header[budget.Header] = []string{"1", "99999999999999999999"}
+			_, err := tr.RoundTrip(req)
+			require.NoError(t, err)
+			require.Equal(t, []string{"1", "99999999999999999999"}, req.Header[budget.Header])
+		}
+		for _, r := range base.seen {
+			require.Equal(t, []string{"3000", "mine"}, r.Header[budget.Header])
+		}
+	})
+}

@@ -14,13 +14,15 @@ type writer struct {
 	http.ResponseWriter
 	code atomic.Int32        // 0 = nothing was written; atomic, since a handler may leave a goroutine behind
 	as   http.ResponseWriter // itself, or as a Hijacker
+	own  hijackable          // around itself: here, so that it costs no allocation
 }
 
 func newWriter(w http.ResponseWriter) *writer {
 	o := &writer{ResponseWriter: w}
 	o.as = o
-	if canHijack(w) {
-		o.as = &hijackable{o}
+	if _, ok := behind[http.Hijacker](w); ok {
+		o.own.writer = o
+		o.as = &o.own
 	}
 	return o
 }
@@ -89,6 +91,14 @@ func (w *writer) Flush() { _ = w.FlushError() }
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// Push is http.Pusher's, whose contract lets a connection say that it cannot.
+func (w *writer) Push(target string, opts *http.PushOptions) error {
+	if p, ok := behind[http.Pusher](w.ResponseWriter); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
 // hijackable is a writer whose connection can be taken over.
 type hijackable struct{ *writer }
 
@@ -101,15 +111,15 @@ func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// canHijack looks behind writers that tell what they wrap, as http.ResponseController does.
-func canHijack(w http.ResponseWriter) bool {
+// behind looks for an interface behind writers that tell what they wrap, as http.ResponseController does.
+func behind[T any](w http.ResponseWriter) (found T, ok bool) {
 	for {
-		if _, ok := w.(http.Hijacker); ok {
-			return true
+		if found, ok = w.(T); ok {
+			return found, true
 		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
+		u, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return found, false
 		}
 		w = u.Unwrap()
 	}

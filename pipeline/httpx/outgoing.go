@@ -1,0 +1,73 @@
+package httpx
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead/fairlead/budget"
+)
+
+// sent is what an attempt needs beyond the call itself, in one piece: its copy of the request, and the reader that its
+// response's body gets. Neither is used again: a base may hold on to both for as long as it likes.
+type sent struct {
+	request http.Request
+	budget  [1]string
+	body    body
+}
+
+// outgoing is the request of this attempt: the caller's own, or a copy where anything of it changes.
+func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
+	left, limited := c.time().Left(ctx)
+	again := c.runs > 1 && hasBody(c.req.Body)
+	c.sent = nil
+	ours := own(ctx, c.ctx)
+	if !limited && !again && !ours {
+		return c.req, nil
+	}
+	c.sent = &sent{request: *c.req.WithContext(ctx)}
+	req := &c.sent.request
+	if limited {
+		req.Header = maps.Clone(c.req.Header)
+		if req.Header == nil {
+			req.Header = http.Header{}
+		}
+		req.Header[budget.Header] = c.budgets.of(left, ours, &c.sent.budget)
+	}
+	if again {
+		body, err := c.req.GetBody()
+		if err != nil {
+			return nil, &bodyError{attempt: c.runs, err: err}
+		}
+		req.Body = body
+	}
+	return req, nil
+}
+
+// budgets makes values of the budget header. Under a timeout they are the same for most calls, to the millisecond; so the last
+// one is kept. Requests share it, as the copies share the caller's other values: a RoundTripper modifies none.
+type budgets struct{ last atomic.Pointer[budgetValue] }
+
+type budgetValue struct {
+	ms   int64
+	text [1]string
+}
+
+// of is the value for left. A new one is kept or, where it is the caller's deadline that counts, put into slot: no other
+// call will have it.
+func (b *budgets) of(left time.Duration, keep bool, slot *[1]string) []string {
+	ms := left.Milliseconds()
+	switch v := b.last.Load(); {
+	case v != nil && v.ms == ms:
+		return v.text[:]
+	case !keep:
+		slot[0] = strconv.FormatInt(ms, 10)
+		return slot[:]
+	}
+	v := &budgetValue{ms: ms, text: [1]string{strconv.FormatInt(ms, 10)}}
+	b.last.Store(v)
+	return v.text[:]
+}
