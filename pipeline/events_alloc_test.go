@@ -30,14 +30,15 @@ func TestAllocEventsAddNothing(t *testing.T) {
 		fails int
 		most  float64
 	}{
-		"plain call":      {b: pipeline.For("p")},
-		"success":         {b: full(breaker.Window{})},
-		"outside":         {b: full(breaker.Window{}).BreakerOutsideRetry()},
-		"attempt timeout": {b: full(breaker.Window{}).AttemptTimeout(timeout.MustNew(timeout.Config{Limit: time.Minute})), most: 1},
-		"mended":          {b: full(breaker.Window{}).Breaker(steadfast).Retry(soon), fails: 2},
-		"failure":         {b: pipeline.For("p"), fails: 1},
-		"open":            {b: full(breaker.Window{}).Breaker(open), most: 1},
-		"full":            {b: full(breaker.Window{}).Bulkhead(held), most: 1},
+		"plain call":       {b: pipeline.For("p")},
+		"success":          {b: full(breaker.Window{})},
+		"outside":          {b: full(breaker.Window{}).BreakerOutsideRetry()},
+		"attempt timeout":  {b: full(breaker.Window{}).AttemptTimeout(timeout.MustNew(timeout.Config{Limit: time.Minute})), most: 1},
+		"mended":           {b: full(breaker.Window{}).Breaker(steadfast).Retry(soon), fails: 2},
+		"failure":          {b: pipeline.For("p"), fails: 1},
+		"attempts used up": {b: full(breaker.Window{}).Breaker(steadfast).Retry(soon), fails: 9, most: 1},
+		"open":             {b: full(breaker.Window{}).Breaker(open), most: 1},
+		"full":             {b: full(breaker.Window{}).Bulkhead(held), most: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			per := func(p *pipeline.Pipeline) float64 {

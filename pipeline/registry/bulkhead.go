@@ -44,6 +44,11 @@ var slotsKind = &kind[slotsSpec, slots]{
 		outageOf(sharingOfSlots),
 		instancesOf(sharingOfSlots),
 	},
+	needs: func(d *decoder, s *slotsSpec) {
+		if !s.has("max-concurrent") {
+			d.add(requires(s.at, "max-concurrent", "the number of calls at once, from 1"))
+		}
+	},
 	check: func(d *decoder, s *slotsSpec) {
 		s.cfg.Name = s.name
 		s.inherit(&s.entry, d.store)
@@ -51,7 +56,6 @@ var slotsKind = &kind[slotsSpec, slots]{
 			s.lease = max(time.Minute, 2*d.store.timeout)
 		}
 		if !s.has("max-concurrent") {
-			d.add(requires(s.at, "max-concurrent", "the number of calls at once, from 1"))
 			return
 		}
 		if s.shared && s.lease <= d.store.timeout {
@@ -64,9 +68,7 @@ var slotsKind = &kind[slotsSpec, slots]{
 		if !s.shared {
 			return bulkhead.New(s.config(e))
 		}
-		return redisbulkhead.New(e.store.client, s.config(e), redisbulkhead.Options{
-			Prefix: e.store.prefix, Timeout: e.store.timeout, OnOutage: s.outage, Instances: s.instances, LeaseTTL: s.lease, OnStore: e.onStore,
-		})
+		return redisbulkhead.New(e.store.client, s.config(e), s.options(e))
 	},
 	update:  func(e *env, b slots, s *slotsSpec) error { return b.Update(s.config(e)) },
 	shared:  func(s *slotsSpec) bool { return s.shared },
@@ -77,6 +79,12 @@ var slotsKind = &kind[slotsSpec, slots]{
 		return now
 	},
 	close: func(ctx context.Context, b slots) error { return closeShared(ctx, b) },
+}
+
+func (s *slotsSpec) options(e *env) redisbulkhead.Options {
+	return redisbulkhead.Options{
+		Prefix: e.store.prefix, Timeout: e.store.timeout, OnOutage: s.outage, Instances: s.instances, LeaseTTL: s.lease, OnStore: e.onStore,
+	}
 }
 
 func (s *slotsSpec) config(e *env) bulkhead.Config {

@@ -51,9 +51,7 @@ var cooldownKind = &kind[cooldownSpec, cooling]{
 		if !s.shared {
 			return cooldown.New(s.config(e))
 		}
-		return rediscooldown.New(e.store.client, s.config(e), rediscooldown.Options{
-			Prefix: e.store.prefix, Timeout: e.store.timeout, OnOutage: s.outage, OnStore: e.onStore,
-		})
+		return rediscooldown.New(e.store.client, s.config(e), s.options(e))
 	},
 	update:  func(e *env, c cooling, s *cooldownSpec) error { return c.Update(s.config(e)) },
 	shared:  func(s *cooldownSpec) bool { return s.shared },
@@ -64,6 +62,10 @@ var cooldownKind = &kind[cooldownSpec, cooling]{
 		return now
 	},
 	close: func(ctx context.Context, c cooling) error { return closeShared(ctx, c) },
+}
+
+func (s *cooldownSpec) options(e *env) rediscooldown.Options {
+	return rediscooldown.Options{Prefix: e.store.prefix, Timeout: e.store.timeout, OnOutage: s.outage, OnStore: e.onStore}
 }
 
 func (s *cooldownSpec) config(e *env) cooldown.Config {

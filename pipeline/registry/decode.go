@@ -57,10 +57,15 @@ func (d *decoder) pairs(a at, each func(key string, v at)) {
 		d.bad(a, "a mapping")
 		return
 	}
+	d.untagged(a)
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(a.node.Content); i += 2 {
 		k, v := deref(a.node.Content[i]), a.node.Content[i+1]
-		if k.Kind != yaml.ScalarNode || k.Tag == "!!null" || k.Value == "" {
+		if merging(k) {
+			d.add(fmt.Errorf("%s has a merge key (<<): want its keys written out, or an alias for the whole", a.path))
+			continue
+		}
+		if _, ok := (at{"", k}).plain(); !ok || k.Value == "" {
 			d.add(fmt.Errorf("%s has the key %s: want a name", a.path, at{"", k}.text()))
 			continue
 		}
@@ -70,6 +75,13 @@ func (d *decoder) pairs(a at, each func(key string, v at)) {
 		}
 		seen[k.Value] = true
 		each(k.Value, a.into(k.Value, v))
+	}
+}
+
+// untagged adds the problem of a mapping or a list that has a tag.
+func (d *decoder) untagged(a at) {
+	if tagged(a.node) {
+		d.add(fmt.Errorf("%s has the tag %s: want none", a.path, shorten(a.node.Tag)))
 	}
 }
 
@@ -84,16 +96,12 @@ func (d *decoder) named(a at, err error) { d.add(fmt.Errorf("%s: %w", a.path, er
 
 // missing is the error of a name without an instance.
 func missing(section, name string, available []string) error {
-	const most = 50
-	slices.Sort(available)
 	list := "(none)"
-	if n := len(available); n > 0 {
-		list = strings.Join(available[:min(n, most)], ", ")
-		if n > most {
-			list += fmt.Sprintf(", and %d more", n-most)
-		}
+	if len(available) > 0 {
+		slices.Sort(available)
+		list = listed(available, 50)
 	}
-	return fmt.Errorf("no resilience [%s] instance named [%s]; available: %s", section, shorten(name), list)
+	return fmt.Errorf("no resilience [%s] instance named [%s]; available: %s", section, shown(name), list)
 }
 
 // span is a range of durations: what a key takes besides the positive ones.
@@ -130,8 +138,12 @@ func (d *decoder) whole(a at, least, most int) (int, bool) {
 	}
 	text, ok := a.plain()
 	n, err := strconv.Atoi(text)
-	if !ok || err != nil || text[0] == '+' || n < least || n > most {
+	if !ok || err != nil || text[0] == '+' || text[0] == '-' || n < least || n > most {
 		d.bad(a, "%s", want)
+		return 0, false
+	}
+	if padded(text) {
+		d.bad(a, "%s, %v", want, errPadded)
 		return 0, false
 	}
 	return n, true
@@ -143,6 +155,10 @@ func (d *decoder) rational(a at, want string) (*big.Rat, bool) {
 	number, rest := cutNumber(text)
 	if !ok || number == "" || rest != "" || len(text) > longestText {
 		d.bad(a, "%s", want)
+		return nil, false
+	}
+	if padded(number) {
+		d.bad(a, "%s, %v", want, errPadded)
 		return nil, false
 	}
 	return new(big.Rat).SetString(number)

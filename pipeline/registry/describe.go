@@ -79,7 +79,7 @@ func (d Description) String() string {
 	b.WriteString("\nstore\n")
 	writeSettings(&b, d.Store)
 	for _, i := range d.Instances {
-		fmt.Fprintf(&b, "\n%s %s", i.Section, i.Name)
+		fmt.Fprintf(&b, "\n%s %s", i.Section, shown(i.Name))
 		if state := stateText(i.State); state != "" {
 			fmt.Fprintf(&b, "  (%s)", state)
 		}

@@ -81,6 +81,7 @@ func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
 		return a, false
 	}
 	doc := at{"the document", deref(node)}
+	d.untagged(doc)
 	if doc.null() {
 		return a, false
 	}
@@ -92,7 +93,7 @@ func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
 	for i := 0; i+1 < len(doc.node.Content); i += 2 {
 		key := deref(doc.node.Content[i])
 		switch {
-		case key.Value != rootKey || key.Kind != yaml.ScalarNode:
+		case key.Value != rootKey || key.Kind != yaml.ScalarNode || tagged(key):
 			others = append(others, at{"", key}.text())
 		case ok:
 			d.add(fmt.Errorf("%s stands there twice: want it once", rootKey))
@@ -102,7 +103,7 @@ func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
 	}
 	if !ok && len(others) > 0 {
 		slices.Sort(others)
-		d.add(fmt.Errorf("the document has no key %s; it has: %s", rootKey, joinSome(others)))
+		d.add(fmt.Errorf("the document has no key %s; it has: %s", rootKey, joined(others[:min(len(others), 20)], len(others)-20)))
 	}
 	return a, ok
 }
@@ -136,7 +137,9 @@ func (doc *document) shares() bool {
 func (r *Registry) apply(node *yaml.Node) error {
 	d := decoder{opts: &r.options}
 	doc := readDocument(&d, node)
+	r.mu.RLock()
 	opened := r.chooseStore(&d, doc)
+	r.mu.RUnlock()
 	trial := env{&r.options, doc.store, func(n string) anyBudget { return doc.budgets.trial[n] }}
 	r.budgets.try(&d, &trial, doc.budgets)
 	r.retries.try(&d, &trial, doc.retries)
@@ -146,10 +149,7 @@ func (r *Registry) apply(node *yaml.Node) error {
 	r.timeouts.try(&d, &trial, doc.timeouts)
 	r.cooldowns.try(&d, &trial, doc.cooldowns)
 	doc.try(&d)
-	err := d.err()
-	if err == nil {
-		err = r.commit(doc)
-	}
+	err := r.commit(&d, doc)
 	if err != nil && opened {
 		return errors.Join(err, doc.store.end())
 	}
@@ -178,12 +178,24 @@ func (r *Registry) chooseStore(d *decoder, doc *document) (opened bool) {
 	return false
 }
 
-// commit changes what is there. Everything in it was tried before; should it fail all the same, it is undone.
-func (r *Registry) commit(doc *document) (err error) {
+// commit changes what is there, unless d has a problem or finds one. Everything in it was tried before; should it fail all the
+// same, it is undone.
+func (r *Registry) commit(d *decoder, doc *document) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
+	}
+	// Only now, since a Get may have served a name with defaults while the trial was made.
+	r.budgets.same(d, doc.budgets)
+	r.retries.same(d, doc.retries)
+	r.breakers.same(d, doc.breakers)
+	r.limits.same(d, doc.limits)
+	r.bulkheads.same(d, doc.bulkheads)
+	r.timeouts.same(d, doc.timeouts)
+	r.cooldowns.same(d, doc.cooldowns)
+	if err := d.err(); err != nil {
+		return err
 	}
 	var undone []func()
 	step := func(undo func(), failed error) {
@@ -204,7 +216,7 @@ func (r *Registry) commit(doc *document) (err error) {
 		func() { step(r.commitPipelines(doc)) },
 	} {
 		if commit(); err != nil {
-			for _, undo := range slices.Backward(undone) {
+			for _, undo := range undone { // in this order: what an instance was may need what others were
 				undo()
 			}
 			r.store = was

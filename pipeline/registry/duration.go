@@ -29,7 +29,20 @@ var (
 // unfixed is what ISO 8601 knows and no duration can be: its length depends on the calendar.
 var unfixed = map[byte]string{'Y': "years", 'M': "months", 'W': "weeks"}
 
+// unfixedError is a duration whose length is not fixed.
+type unfixedError struct{ unit string }
+
+func (e unfixedError) Error() string {
+	return "days, hours, minutes and seconds: " + e.unit + " have no fixed length"
+}
+
+// padded says that a number begins with a zero that means nothing: YAML 1.1 reads 010 as 8.
+func padded(number string) bool {
+	return len(number) > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9'
+}
+
 var (
+	errPadded  = errors.New("without leading zeros, which some readers take for octal")
 	errTooLong = errors.New("at most 2562047h47m16.854775807s")
 	errTooFine = errors.New("whole nanoseconds")
 )
@@ -48,6 +61,9 @@ func parseDuration(text string) (time.Duration, error) {
 		return parseISO(text[1:])
 	}
 	if number, rest := cutNumber(text); number != "" && rest == "" {
+		if padded(number) {
+			return 0, fmt.Errorf("a number of seconds %w", errPadded)
+		}
 		return total(number, time.Second)
 	}
 	return parseUnits(text, units)
@@ -56,8 +72,8 @@ func parseDuration(text string) (time.Duration, error) {
 // parseISO reads what follows the P.
 func parseISO(text string) (time.Duration, error) {
 	days, times, timed := strings.Cut(text, "T")
-	if i := strings.IndexAny(days, "YMW"); i >= 0 {
-		return 0, fmt.Errorf("days, hours, minutes and seconds: %s have no fixed length", unfixed[days[i]])
+	if i := strings.IndexAny(days, "YMW"); i > 0 && days[i-1] >= '0' && days[i-1] <= '9' {
+		return 0, unfixedError{unfixed[days[i]]}
 	}
 	if days == "" && times == "" || timed && times == "" {
 		return 0, errors.New("an ISO 8601 duration with a number, such as PT5M")

@@ -61,6 +61,7 @@ resilience:
 	// resilience.retry.default.max-attempts is many: want a whole number from 1 to 64
 	// resilience.retry.aggressive.wait-duration is 1 month: want a duration such as 250ms, 30s, 1h30m, 5d or PT5M, or a number of seconds
 	// resilience.bulkhead.db.max-concurent is no key of the registry; available: instances, max-concurrent, max-queue, max-wait, on-outage, permit-ttl, shared
+	// resilience.bulkhead.db.max-concurrent is missing: want the number of calls at once, from 1
 	// resilience.pipelines.billing.retry: no resilience [retry] instance named [missing]; available: aggressive, default
 }
 

@@ -25,6 +25,8 @@ type entry struct {
 	at   at
 	set  map[string]at // the keys that were set
 	bad  bool          // something in it is wrong: nothing is made of it
+
+	unread bool // what is wrong is the value of a key
 }
 
 func (e *entry) has(key string) bool { _, ok := e.set[key]; return ok }
@@ -50,7 +52,9 @@ func readKeys[S any](d *decoder, a at, keys []key[S], s *S, e *entry) {
 			return
 		}
 		e.set[name] = v
+		problems := d.count()
 		keys[i].read(d, v, s)
+		e.unread = e.unread || d.count() > problems
 	})
 }
 
@@ -250,7 +254,8 @@ func kebab(keys map[string]string) *strings.Replacer {
 		fields = append(fields, f)
 	}
 	slices.SortFunc(fields, func(a, b string) int { return len(b) - len(a) })
-	pairs := []string{"breaker.Off", "off", "breaker.NoLease", "0"}
+	// Where a leaf takes 0 for "not set", the document leaves the key out.
+	pairs := []string{"breaker.Off", "off", "breaker.NoLease", "0", "0 without MaxWait", "none without max-wait"}
 	for _, f := range fields {
 		pairs = append(pairs, f, keys[f])
 	}

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/internal/redistest"
+	"github.com/fairlead/fairlead/leaf"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
+	redistest.RunChild()
 	redis.SetLogger(silent{}) // it tells each refused connection
 	goleak.VerifyTestMain(m, goleak.Cleanup(redistest.Exit))
 }
@@ -69,3 +71,6 @@ resilience:
   pipelines:
     billing: { timeout: 5s, retry: payments, circuit-breaker: payments, rate-limiter: api, bulkhead: db, attempt-timeout: payments, breaker: outside-retry }
 `
+
+// failure is what a guard is told of a callback that failed.
+var failure = leaf.Outcome{Verdict: leaf.Returned, Err: errDown}

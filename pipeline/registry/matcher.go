@@ -64,6 +64,7 @@ func matchersKey[S any](name string, field func(*S) *matchers) key[S] {
 func (d *decoder) matchers(a at) matchers {
 	items := []at{a}
 	if a.node.Kind == yaml.SequenceNode {
+		d.untagged(a)
 		items = a.items()
 	}
 	var m matchers
@@ -76,7 +77,7 @@ func (d *decoder) matchers(a at) matchers {
 		}
 		fn, ok := d.opts.matcher(name)
 		if !ok {
-			d.named(item, fmt.Errorf("no matcher named [%s]; available: %s", shorten(name), strings.Join(d.opts.matcherNames(), ", ")))
+			d.named(item, fmt.Errorf("no matcher named [%s]; available: %s", shown(name), listed(d.opts.matcherNames(), 50)))
 			continue
 		}
 		m.names, fns = append(m.names, name), append(fns, fn)

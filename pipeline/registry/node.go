@@ -37,13 +37,21 @@ func deref(n *yaml.Node) *yaml.Node {
 }
 
 // null says that nothing stands here.
-func (a at) null() bool { return a.node.Kind == yaml.ScalarNode && a.node.Tag == "!!null" }
+func (a at) null() bool {
+	return a.node.Kind == yaml.ScalarNode && a.node.Tag == "!!null" && !tagged(a.node)
+}
 
 // plain is a scalar's text where it is not null and has no tag of its own.
 func (a at) plain() (text string, ok bool) {
 	n := a.node
-	return n.Value, n.Kind == yaml.ScalarNode && n.Tag != "!!null" && n.Style&yaml.TaggedStyle == 0
+	return n.Value, n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !tagged(n)
 }
+
+// tagged says that the document gives n a tag: what it would mean depends on the reader, so that no tag is understood.
+func tagged(n *yaml.Node) bool { return n.Style&yaml.TaggedStyle != 0 }
+
+// merging says that n is the key << of YAML 1.1, unquoted.
+func merging(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!merge" && !tagged(n) }
 
 // text is what stands here, for a message: as it was written, cut where it is long.
 func (a at) text() string {
@@ -65,9 +73,9 @@ func (a at) text() string {
 	}
 	text := shorten(n.Value)
 	switch {
-	case n.Style&yaml.TaggedStyle != 0:
-		return n.Tag + " " + text
-	case n.Style&yaml.SingleQuotedStyle != 0:
+	case tagged(n):
+		return shorten(n.Tag) + " " + text
+	case n.Style&yaml.SingleQuotedStyle != 0 && strconv.CanBackquote(text):
 		return "'" + text + "'"
 	case n.Style&^yaml.FlowStyle != 0, n.Value == "" && n.Tag != "!!null":
 		return strconv.Quote(text)

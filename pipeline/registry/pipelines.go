@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +51,9 @@ func limitKey(name string, field func(*pipelineSpec) *limitRef) key[pipelineSpec
 
 // durationLike says that text is meant as a duration, right or wrong: a name must not begin like one.
 func durationLike(text string) bool {
-	return text[0] >= '0' && text[0] <= '9' || text[0] == '.' || text[0] == '-' || durable(text)
+	_, err := parseDuration(text)
+	_, calendar := errors.AsType[unfixedError](err)
+	return text[0] >= '0' && text[0] <= '9' || text[0] == '.' || text[0] == '-' || calendar || err == nil
 }
 
 const outsideRetry = "outside-retry"
@@ -218,7 +221,7 @@ func (doc *document) try(d *decoder) {
 		if err != nil {
 			d.translate(&s.entry, "pipeline", pipelineFields, err)
 		} else if p.Name() != s.name {
-			d.add(fmt.Errorf("%s: WithPipeline returned a builder named %q: want the one that it was given", s.at.path, p.Name()))
+			d.add(fmt.Errorf("%s: WithPipeline returned a builder named %q: want the one that it was given", s.at.path, shorten(p.Name())))
 		}
 	}
 }
@@ -283,8 +286,16 @@ func (r *Registry) commitPipelines(doc *document) (undo func(), err error) {
 		h.spec, h.full = *s, full
 		now[name] = h
 	}
-	for _, h := range r.everPipeline {
+	for name, h := range r.everPipeline {
+		removed := now[name] == nil
+		if removed && doc.enabled == wasEnabled { // what its parts have become need not fit what it was
+			continue
+		}
 		if err := h.pipeline.Update(h.in(doc.enabled)); err != nil {
+			if removed {
+				err = fmt.Errorf("%s: want it back in the document, which no longer has it, or a restart: it cannot be switched on again as it was: %w",
+					join(doc.root+".pipelines", name), err)
+			}
 			return undo, err
 		}
 	}

@@ -62,6 +62,11 @@ var limitKind = &kind[limitSpec, limiter]{
 		zero(idleKey(sharingOfLimit), ""),
 		ofSharing(zero(wholeKey("prefetch", 0, math.MaxInt, func(s *limitSpec) *int { return &s.prefetch }), "0"), sharingOfLimit),
 	},
+	needs: func(d *decoder, s *limitSpec) {
+		if !s.has("refill-rate") {
+			d.add(requires(s.at, "refill-rate", wantRate))
+		}
+	},
 	check: checkLimit,
 	make: func(e *env, s *limitSpec) (limiter, error) {
 		cfg := s.config(e)
@@ -106,7 +111,6 @@ func checkLimit(d *decoder, s *limitSpec) {
 		s.per = time.Second
 	}
 	if s.rate == nil {
-		d.add(requires(s.at, "refill-rate", wantRate))
 		return
 	}
 	if s.quota() {

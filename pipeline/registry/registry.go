@@ -3,11 +3,9 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +43,9 @@ type Registry struct {
 	life    context.Context // of what Watch started
 	stop    context.CancelFunc
 	watches sync.WaitGroup
+
+	closing  sync.Once
+	closeErr error
 }
 
 var errClosed = errors.New("registry: it is closed")
@@ -217,29 +218,32 @@ const closeWithin = 5 * time.Second
 
 // Close ends what the registry started: every Watch, the shared guards (which tell the store what it has not heard, 5 s at
 // most) and its own client. The local instances go on working, and a shared guard then treats the store as one that cannot be
-// asked. It may be called again, and must not be called by a hook of the registry's.
+// asked. It may be called again, waits then for the first call and returns its error, and must not be called by a hook of the
+// registry's.
 func (r *Registry) Close() error {
 	r.mu.Lock()
-	first := !r.closed
 	r.closed = true
 	r.mu.Unlock()
 	r.stop()
 	r.watches.Wait()
-	if !first {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
-	defer cancel()
-	r.mu.RLock() // not Lock: an instance that is closing may be asked by everybody else
-	defer r.mu.RUnlock()
-	err := errors.Join(r.breakers.end(ctx), r.limits.end(ctx), r.bulkheads.end(ctx), r.cooldowns.end(ctx))
-	return errors.Join(err, r.store.end())
+	r.closing.Do(func() { r.closeErr = r.end() })
+	return r.closeErr
 }
 
-func joinSome(texts []string) string {
-	const most = 20
-	if n := len(texts); n > most {
-		return strings.Join(texts[:most], ", ") + fmt.Sprintf(", and %d more", n-most)
+// end closes what is shared, without the lock: meanwhile everybody else goes on using the registry.
+func (r *Registry) end() error {
+	r.mu.RLock()
+	ends := slices.Concat(r.breakers.ends(), r.limits.ends(), r.bulkheads.ends(), r.cooldowns.ends())
+	r.mu.RUnlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	errs := make([]error, len(ends))
+	var all sync.WaitGroup
+	for i, end := range ends { // all at once: each may have to wait for the store
+		all.Go(func() { errs[i] = end(ctx) })
 	}
-	return strings.Join(texts, ", ")
+	all.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(errors.Join(errs...), r.store.end())
 }

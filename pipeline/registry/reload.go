@@ -29,6 +29,20 @@ func (r *Registry) reload(text []byte) error {
 	})
 }
 
+// reloadFile is reload of a file: one that says nothing at all is one that is being written, or was cut off.
+func (r *Registry) reloadFile(text []byte) error {
+	return r.reloaded(func() error {
+		node, err := parseAny(text)
+		if err != nil {
+			return err
+		}
+		if node == nil || (at{node: deref(node)}).null() {
+			return errors.New("registry: the document is empty")
+		}
+		return r.apply(node)
+	})
+}
+
 // reloaded is one reload at a time, told to the hook in that order.
 func (r *Registry) reloaded(do func() error) error {
 	r.reloading.Lock()

@@ -69,7 +69,12 @@ func attemptsOf(s *retrySpec) *int { return &s.cfg.MaxAttempts }
 
 // readJitter is full, equal or none; a share of the delay, such as 25%; or a duration that is added at most.
 func readJitter(d *decoder, a at, s *retrySpec) {
-	text, _ := a.plain()
+	const want = "full, equal, none, a share such as 25%%, or a duration"
+	text, ok := a.plain()
+	if !ok || text == "" {
+		d.bad(a, want)
+		return
+	}
 	s.jitter = text
 	words := map[string]retry.Jitter{"full": retry.Full, "equal": retry.Equal, "none": retry.None}
 	if j, ok := words[text]; ok {
@@ -87,8 +92,8 @@ func readJitter(d *decoder, a at, s *retrySpec) {
 		s.cfg.Jitter = retry.Proportional(f / 100)
 		return
 	}
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyz-_") == "" && text != "" {
-		d.bad(a, "full, equal, none, a share such as 25%%, or a duration")
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyz-_") == "" {
+		d.bad(a, want)
 		return
 	}
 	if v, ok := d.duration(a, orZero); ok {

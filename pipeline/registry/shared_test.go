@@ -195,7 +195,7 @@ func TestIdleTTLNullZeroAndNegativeMeanNever(t *testing.T) {
 	}
 	assert.Equal(t, []string{"resilience.circuit-breaker.a.idle-ttl is 5ns: want 1ms or more, or 0 (never)"},
 		problems(t, "resilience: {circuit-breaker: {a: {idle-ttl: 5ns}}}"))
-	assert.Equal(t, []string{"resilience.circuit-breaker.a.idle-ttl is --5s: want no negative duration"},
+	assert.Equal(t, []string{"resilience.circuit-breaker.a.idle-ttl is --5s: want a duration such as 720h, or 0, a negative one or null (never)"},
 		problems(t, "resilience: {circuit-breaker: {a: {idle-ttl: --5s}}}"))
 }
 

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +15,7 @@ type kind[S, T any] struct {
 	keys    []key[S]
 	open    bool // without any entry, every name is served with defaults
 	entry   func(*S) *entry
+	needs   func(d *decoder, s *S) // the keys without which there is no instance; nil = none
 	check   func(d *decoder, s *S) // what the keys mean together, and everything that New would find
 	make    func(e *env, s *S) (T, error)
 	update  func(e *env, item T, s *S) error
@@ -78,7 +78,11 @@ func (k *kind[S, T]) read(d *decoder, root string, a *at) *plan[S, T] {
 			s := k.blank(root, name)
 			k.entry(s).at = v
 			problems := d.count()
-			if readKeys(d, v, k.keys, s, k.entry(s)); d.count() == problems {
+			readKeys(d, v, k.keys, s, k.entry(s))
+			if k.needs != nil {
+				k.needs(d, s)
+			}
+			if !k.entry(s).unread { // what a key means beside one that could not be read is not known
 				k.check(d, s)
 			}
 			k.entry(s).bad = d.count() > problems
@@ -106,22 +110,28 @@ func (k *kind[S, T]) refer(d *decoder, p *plan[S, T], root string, a at, name st
 	d.named(a, missing(k.section, name, slices.Collect(maps.Keys(p.specs))))
 }
 
-// try makes every valid instance of p anew, to be thrown away unless it is the first of its name, and compares with what is there.
-func (s *shelf[S, T]) try(d *decoder, e *env, p *plan[S, T]) {
+// try makes every valid instance of p anew, to be thrown away unless it is the first of its name.
+func (k *kind[S, T]) try(d *decoder, e *env, p *plan[S, T]) {
 	p.trial = map[string]T{}
 	for _, name := range p.order {
 		spec := p.specs[name]
-		if s.entry(spec).bad || s.shared != nil && s.shared(spec) && e.store.client == nil {
+		if k.entry(spec).bad || k.shared != nil && k.shared(spec) && e.store.client == nil {
 			continue
 		}
-		item, err := s.make(e, spec)
+		item, err := k.make(e, spec)
 		if err != nil {
-			d.named(s.entry(spec).at, err)
+			d.named(k.entry(spec).at, err)
 			continue
 		}
 		p.trial[name] = item
-		if was := s.ever[name]; was != nil {
-			s.compare(d, &was.spec, spec)
+	}
+}
+
+// same finds what p would change of instances that are there, and must not.
+func (s *shelf[S, T]) same(d *decoder, p *plan[S, T]) {
+	for _, name := range p.order {
+		if was := s.ever[name]; was != nil && in(p.trial, name) {
+			s.compare(d, &was.spec, p.specs[name])
 		}
 	}
 }
@@ -181,6 +191,13 @@ func (s *shelf[S, T]) commit(e *env, p *plan[S, T]) (undo func(), err error) {
 		here.spec = *spec
 		now[name] = here
 	}
+	if p.all && all { // what was served with defaults still is
+		for name, here := range before {
+			if now[name] == nil {
+				now[name] = here
+			}
+		}
+	}
 	s.now, s.all = now, p.all
 	return undo, nil
 }
@@ -201,8 +218,8 @@ func (s *shelf[S, T]) serve(e *env, root, name string) (item T, err error) {
 	if item, ok, err := s.get(name); ok || err != nil {
 		return item, err
 	}
-	if len(s.ever) >= mostNames {
-		return item, fmt.Errorf("no resilience [%s] instance named [%s]: %d names are served with defaults, and no more", s.section, shorten(name), mostNames)
+	if s.ever[name] == nil && len(s.ever) >= mostNames {
+		return item, fmt.Errorf("no resilience [%s] instance named [%s]: %d names are served with defaults, and no more", s.section, shown(name), mostNames)
 	}
 	d := decoder{opts: e.options, store: e.store}
 	spec := s.blank(root, name)
@@ -225,14 +242,10 @@ func (s *shelf[S, T]) serve(e *env, root, name string) (item T, err error) {
 	return here.item, nil
 }
 
-// end closes every instance that there ever was.
-func (s *shelf[S, T]) end(ctx context.Context) error {
-	if s.close == nil {
-		return nil
-	}
-	var errs []error
+// ends is how to close every instance that there ever was.
+func (s *shelf[S, T]) ends() (all []func(context.Context) error) {
 	for _, here := range s.ever {
-		errs = append(errs, s.close(ctx, here.item))
+		all = append(all, func(ctx context.Context) error { return s.close(ctx, here.item) })
 	}
-	return errors.Join(errs...)
+	return all
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fairlead/fairlead/internal/check"
 )
 
 // What a document may be. More is refused with an error, before anything is made of it.
@@ -21,7 +23,7 @@ const (
 
 // read takes in a text that is not too long.
 func read(r io.Reader) ([]byte, error) {
-	if r == nil {
+	if check.Nil(r) {
 		return nil, errors.New("registry: the reader is nil: want one with a document")
 	}
 	text, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
@@ -33,7 +35,7 @@ func read(r io.Reader) ([]byte, error) {
 	case bytes.IndexByte(text, 0) < 0 && !utf8.Valid(text):
 		return nil, errors.New("registry: the document is not UTF-8")
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // the mark of UTF-8, which some editors write
 }
 
 // parseAny is JSON where text is JSON, and else YAML.
@@ -85,7 +87,8 @@ func decodeNode(dec *yaml.Decoder, n *yaml.Node) (err error) {
 // parser more than they are long.
 func flat(text []byte) error {
 	depth, separators := 0, 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.FieldsFuncSeq(text, ends) {
+		separators++
 		if dashes(line) > mostDepth {
 			return errDeep
 		}
@@ -95,7 +98,7 @@ func flat(text []byte) error {
 				depth++
 			case ']', '}':
 				depth = max(0, depth-1)
-			case ',', ':', '\n':
+			case ',', ':':
 				separators++
 			}
 		}
@@ -110,13 +113,18 @@ func flat(text []byte) error {
 	return nil
 }
 
-// dashes is how many lists a line opens.
+// ends says that r ends a line of YAML.
+func ends(r rune) bool {
+	return r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
+}
+
+// dashes is how many lists a line opens, also in UTF-16.
 func dashes(line []byte) (n int) {
 	for _, c := range line {
 		switch c {
 		case '-', '?':
 			n++
-		case ' ', '\t':
+		case ' ', '\t', 0, 0xFE, 0xFF:
 		default:
 			return n
 		}

@@ -1,10 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -46,7 +48,7 @@ func readURL(d *decoder, a at, s *store) {
 	case !ok:
 		d.bad(a, "a URL such as redis://127.0.0.1:6379/0")
 	case err != nil: // its text may repeat the password
-		d.add(fmt.Errorf("%s is %s: want a URL such as redis://127.0.0.1:6379/0 (rediss for TLS, unix for a socket)", a.path, concealed(text)))
+		d.add(fmt.Errorf("%s is %s: want a URL such as redis://127.0.0.1:6379/0 (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)", a.path, cmp.Or(concealed(text), `""`)))
 	case o.MinIdleConns > 0:
 		d.add(fmt.Errorf("%s is %s: want it without min_idle_conns, since loading never dials the store (use WithClient)", a.path, concealed(text)))
 	default:
@@ -54,22 +56,31 @@ func readURL(d *decoder, a at, s *store) {
 	}
 }
 
-// concealed is a URL without what stands before its host: neither messages nor Describe show a password.
+// concealed is a URL without its user, and without the values of its query: neither messages nor Describe show a password.
 func concealed(url string) string {
-	for i := len(url) - 1; i >= 0; i-- {
-		if url[i] != '@' {
-			continue
-		}
-		scheme := ""
-		for j := 0; j+3 <= i; j++ {
-			if url[j:j+3] == "://" {
-				scheme = url[:j+3]
-				break
-			}
-		}
-		return shorten(scheme + "…" + url[i:])
+	at := strings.LastIndexByte(url, '@')
+	host, query, asks := strings.Cut(url[at+1:], "?")
+	if asks {
+		host += "?" + hidden(query)
 	}
-	return shorten(url)
+	if at < 0 {
+		return shown(host)
+	}
+	scheme, _, ok := strings.Cut(url[:at], "://")
+	if !ok {
+		return shown("…@" + host)
+	}
+	return shown(scheme + "://…@" + host)
+}
+
+// hidden is a query without its values.
+func hidden(query string) string {
+	settings := strings.Split(query, "&")
+	for i, s := range settings {
+		name, _, _ := strings.Cut(s, "=")
+		settings[i] = name + "=…"
+	}
+	return strings.Join(settings, "&")
 }
 
 func readPrefix(d *decoder, a at, s *store) {
@@ -164,7 +175,10 @@ func idleKey[S any](field func(*S) *sharing) key[S] {
 	k := key[S]{name: "idle-ttl", null: true}
 	k.read = func(d *decoder, a at, s *S) {
 		field(s).idle = -1
-		if text, ok := a.plain(); a.null() || ok && len(text) > 1 && text[0] == '-' && durable(text[1:]) {
+		if text, ok := a.plain(); a.null() || ok && len(text) > 1 && text[0] == '-' {
+			if !a.null() && !durable(text[1:]) {
+				d.bad(a, "a duration such as 720h, or 0, a negative one or null (never)")
+			}
 			return
 		}
 		if v, ok := d.duration(a, orZero); ok && v > 0 {

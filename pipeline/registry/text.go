@@ -1,9 +1,43 @@
 package registry
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
+
+// shown is a name in a message or on a page: as it is, unless it would be read as something else there.
+func shown(name string) string {
+	text := shorten(name)
+	for _, r := range text {
+		if !unicode.IsPrint(r) || strings.ContainsRune(`[],"`, r) {
+			return strconv.Quote(text)
+		}
+	}
+	if text != strings.TrimSpace(text) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// listed is the first names of several.
+func listed(names []string, most int) string {
+	texts := make([]string, min(len(names), most))
+	for i := range texts {
+		texts[i] = shown(names[i])
+	}
+	return joined(texts, len(names)-most)
+}
+
+func joined(texts []string, more int) string {
+	list := strings.Join(texts, ", ")
+	if more > 0 {
+		list += fmt.Sprintf(", and %d more", more)
+	}
+	return list
+}
 
 func number(n int) string { return strconv.Itoa(n) }
 

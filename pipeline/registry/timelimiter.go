@@ -20,12 +20,14 @@ var timeoutKind = &kind[timeoutSpec, *timeout.Timeout]{
 	keys: []key[timeoutSpec]{
 		durationKey("timeout", positive, func(s *timeoutSpec) *time.Duration { return &s.cfg.Limit }),
 	},
-	check: func(d *decoder, s *timeoutSpec) {
-		s.cfg.Name = s.name
+	needs: func(d *decoder, s *timeoutSpec) {
 		if !s.has("timeout") {
 			d.add(requires(s.at, "timeout", "a positive duration"))
 		}
-		if durable(s.name) {
+	},
+	check: func(d *decoder, s *timeoutSpec) {
+		s.cfg.Name = s.name
+		if durationLike(s.name) {
 			d.add(fmt.Errorf("%s has a name that reads as a duration: want another, since a pipeline's timeout may be either", s.at.path))
 		}
 	},

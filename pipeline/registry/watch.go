@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/clock"
@@ -17,6 +17,8 @@ const (
 	pollEvery = time.Second
 	// settled is the age from which a file's time stamp tells changes apart, on every file system that is in use.
 	settled = 3 * time.Second
+	// readAnyway is after how many looks a file is read all the same: who copies time stamps along (cp -p) can hide a change from them.
+	readAnyway = 10
 )
 
 // Watch reloads when the file at path changes, until ctx ends or the registry is closed. It returns at once.
@@ -25,10 +27,16 @@ const (
 // a mounted Kubernetes ConfigMap changes) are found like a file that was written. A change is in force when it was seen twice,
 // so that a file which is being written is left alone. One that is gone, empty or invalid changes nothing, and is told to
 // onError once; the next change is looked at again. The content that the file has now counts as a change, unless Watch itself
-// put it in force already. nil onError = nobody is told. onError runs on Watch's goroutine and must not call Close.
+// put it in force already. A change that keeps the file's size and time stamp (cp -p) is found within 10 s.
+//
+// nil onError = nobody is told. onError runs on a goroutine of Watch's and must not call Close: a panic in it, as in every
+// goroutine, ends the program; [runtime.Goexit] ends nothing but that look.
 func (r *Registry) Watch(ctx context.Context, path string, onError func(error)) error {
 	if path == "" {
 		return errors.New("registry: the path to watch is empty")
+	}
+	if ctx == nil {
+		return errors.New("registry: the context to watch in is nil: want one that ends the watch, or context.Background()")
 	}
 	if onError == nil {
 		onError = func(error) {}
@@ -38,8 +46,13 @@ func (r *Registry) Watch(ctx context.Context, path string, onError func(error)) 
 	if r.closed {
 		return errClosed
 	}
-	w := &watcher{path: path, reload: r.reload, onError: onError, clock: clock.Of(r.clock)}
-	r.watches.Go(func() { w.run(ctx, r.life) })
+	w := &watcher{path: path, reload: r.reloadFile, onError: onError, clock: clock.Of(r.clock)}
+	r.watches.Go(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.life, cancel)()
+		w.run(ctx)
+	})
 	return nil
 }
 
@@ -51,30 +64,35 @@ type watcher struct {
 	clock   clock.Clock
 
 	seen    os.FileInfo // of the last look that read the file; nil = read it
+	unread  int         // looks since then
 	pending *[sha256.Size]byte
 	inForce *[sha256.Size]byte // the last content that was tried, valid or not
 	told    string             // the trouble that was told last
 }
 
-func (w *watcher) run(ctx, life context.Context) {
-	for {
-		w.look()
+func (w *watcher) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		looked := make(chan struct{})
+		go func() { // of its own: what the program hears of a look may end in runtime.Goexit
+			defer close(looked)
+			w.look(ctx)
+		}()
+		<-looked
 		t := w.clock.NewTimer(pollEvery)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return
-		case <-life.Done():
-			t.Stop()
-			return
 		}
 	}
 }
 
-// look is one poll.
-func (w *watcher) look() {
+// look is one poll. Where ctx ended meanwhile, nothing changes and nobody is told.
+func (w *watcher) look(ctx context.Context) {
 	text, changed, err := w.fetch()
+	if ctx.Err() != nil {
+		return
+	}
 	switch {
 	case err != nil:
 		w.seen, w.pending = nil, nil
@@ -92,7 +110,7 @@ func (w *watcher) look() {
 		w.seen = nil
 	default:
 		w.pending, w.inForce, w.told = nil, &sum, ""
-		if err := w.reload(text); err != nil {
+		if err := w.reload(text); err != nil && !errors.Is(err, errClosed) {
 			w.tell(fmt.Errorf("%s: %w", w.path, err))
 		}
 	}
@@ -112,22 +130,15 @@ func (w *watcher) fetch() (text []byte, changed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("registry: watching: %w", err)
 	}
-	if !info.Mode().IsRegular() { // reading a pipe would not end
-		return nil, false, fmt.Errorf("registry: watching: %s is no regular file", w.path)
+	if !info.Mode().IsRegular() { // opening a device does things, reading a pipe would not end
+		return nil, false, noFile(w.path)
 	}
-	if w.seen != nil && os.SameFile(w.seen, info) && w.seen.Size() == info.Size() && w.seen.ModTime().Equal(info.ModTime()) {
+	if w.unread++; w.unread < readAnyway && w.seen != nil && os.SameFile(w.seen, info) && w.seen.Size() == info.Size() && w.seen.ModTime().Equal(info.ModTime()) {
 		return nil, false, nil
 	}
-	f, err := os.Open(w.path)
-	if err != nil {
-		return nil, false, fmt.Errorf("registry: watching: %w", err)
-	}
-	defer f.Close()
-	if text, err = read(io.Reader(f)); err != nil {
-		return nil, false, fmt.Errorf("%s: %w", w.path, err)
-	}
-	if len(text) == 0 {
-		return nil, false, fmt.Errorf("registry: watching: %s is empty", w.path)
+	w.unread = 0
+	if text, info, err = readRegular(w.path); err != nil {
+		return nil, false, err
 	}
 	w.seen = nil
 	if time.Since(info.ModTime()) > settled { // else the next write could have the same stamp
@@ -135,3 +146,27 @@ func (w *watcher) fetch() (text []byte, changed bool, err error) {
 	}
 	return text, true, nil
 }
+
+// readRegular reads a file that is one, and what it says of itself, which is that of what is read.
+func readRegular(path string) (text []byte, info os.FileInfo, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // should it be a pipe by now, Open would wait for who writes to it
+	if err != nil {
+		return nil, nil, fmt.Errorf("registry: watching: %w", err)
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, fmt.Errorf("registry: watching: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, noFile(path)
+	}
+	if text, err = read(f); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(text) == 0 {
+		return nil, nil, fmt.Errorf("registry: watching: %s is empty", path)
+	}
+	return text, info, nil
+}
+
+func noFile(path string) error { return fmt.Errorf("registry: watching: %s is no regular file", path) }
