@@ -30,8 +30,9 @@ type entry[K comparable, G Guard] struct {
 	ready chan struct{} // closed once the four below are final
 	ok    bool
 	guard G
-	as    any   // guard again, boxed once
-	err   error // make's; nil without ok: make panicked
+	as    any         // guard again, boxed once
+	err   error       // make's; nil without ok: make panicked
+	there atomic.Bool // ok, for all who come later: a channel that was made in a testing/synctest bubble can be asked only there
 
 	mu      sync.Mutex
 	inside  int    // calls admitted, waiting, or waiting for make
@@ -162,6 +163,7 @@ func (t *table[K, G]) fill(a *admission[K, G]) error {
 		return err
 	}
 	e.guard, e.as, e.ok = g, g, true
+	e.there.Store(true)
 	return nil
 }
 
@@ -227,12 +229,7 @@ func (t *table[K, G]) count() (keys, inside int) {
 
 // made says that the guard is there.
 func (e *entry[K, G]) made() bool {
-	select {
-	case <-e.ready:
-		return e.ok
-	default:
-		return false
-	}
+	return e.there.Load()
 }
 
 // enter counts a call in. Under table.mu, so that nobody enters what is being dropped.
