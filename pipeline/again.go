@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
@@ -115,6 +116,9 @@ func (c *call) backoff() bool {
 	delay := c.loop.Delay()
 	if c.plan.observe != nil {
 		c.tell(c.plan.clock.Now(), &Event{Kind: RetryScheduled, Attempt: c.runs + 1, Delay: delay, Wait: c.loop.Wait()})
+	}
+	if c.runs > 0 {
+		ended.TellRetry(c.failure)
 	}
 	began := c.waitBegins()
 	final := c.loop.Sleep(c.ctx)

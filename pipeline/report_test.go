@@ -89,6 +89,15 @@ func TestDeferred(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, pipeline.Deferred, r.Disposition)
 		require.Equal(t, retry.RetryAfterExceedsDeadline, r.Reason)
+
+		p = pipeline.For("p").Retry(steady(func(c *retry.Config) {
+			c.ReturnLast = true // the failure itself, which says nothing of a wait
+			c.RetryAfter = func(error) (time.Duration, bool) { return time.Hour, true }
+		})).MustBuild()
+		_, r, err = pipeline.DoDetailed(t.Context(), p, fails(9, errDown))
+		require.Equal(t, errDown, err)
+		require.Equal(t, pipeline.Deferred, r.Disposition)
+		require.Equal(t, time.Hour, r.Wait)
 	})
 }
 

@@ -22,6 +22,9 @@ func (c *call) account(err error, reason retry.Reason) {
 	now := c.plan.clock.Now()
 	elapsed := max(0, time.Duration(now-c.began))
 	wait := hinted(err)
+	if c.disposition == Deferred { // ReturnLast leaves the error without it
+		wait = max(wait, c.loop.Wait())
+	}
 	layer := ""
 	if c.refused && err != nil {
 		layer = c.by.String()

@@ -54,5 +54,22 @@ func LastFailure(err error) error {
 	return err
 }
 
-// Asked makes LastFailure a method that only this module can call.
+// TellRetry tells a failure, or the first in its tree that wants to know, that a retry of it has been paid for: it follows for
+// certain, but for the end of the call's time and what a guard says of the next attempt. httpx then begins to read the response
+// ahead that gives way. The pipeline tells once per backoff, on the caller's goroutine, while nothing but the retry's
+// reservation is held. retry.Do does not: such a failure belongs to the pipeline that made it, and reaches a loop outside of
+// that one only when it is over, where there is nothing left to be done.
+func TellRetry(failure error) {
+	if f, ok := errors.AsType[follower](failure); ok {
+		f.RetryFollows(Asked{})
+	}
+}
+
+// follower wants to know of its retry; it may be told many times, and when it is too late.
+type follower interface {
+	error
+	RetryFollows(Asked)
+}
+
+// Asked makes LastFailure and RetryFollows methods that only this module can call.
 type Asked struct{}

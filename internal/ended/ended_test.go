@@ -129,3 +129,18 @@ func TestLastFailureOfALoopAndOfAnythingElse(t *testing.T) {
 	require.NoError(t, LastFailure(loop{}))
 	require.NoError(t, LastFailure(nil))
 }
+
+type follow struct{ told *int }
+
+func (follow) Error() string        { return "follow" }
+func (f follow) RetryFollows(Asked) { *f.told++ }
+
+// The outermost that wants to know is told, wherever it is; nobody else hears anything, and nothing is no failure.
+func TestTellRetryTellsTheOutermost(t *testing.T) {
+	outer, inner := 0, 0
+	TellRetry(fmt.Errorf("a: %w", errors.Join(io.EOF, follow{&outer}, follow{&inner})))
+	require.Equal(t, []int{1, 0}, []int{outer, inner})
+	TellRetry(follow{&inner})
+	require.Equal(t, []int{1, 1}, []int{outer, inner})
+	require.NotPanics(t, func() { TellRetry(nil); TellRetry(io.EOF); TellRetry(errs{[]int{1}}) })
+}

@@ -3,11 +3,15 @@ package httpx
 import (
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"sync/atomic"
 )
 
-// ahead reads a body into memory, until somebody takes it: who reads then gets what was read, and after it the rest.
+// ahead reads a response's body into memory, until somebody takes it: who reads then gets what was read, and after it the rest.
 type ahead struct {
+	of    *http.Response
+	lent  http.Response // of, as it was: the last read writes the trailers into of, while its taker may look at them
 	src   io.Reader
 	taken atomic.Bool
 	done  chan struct{} // closed when run has ended; what follows is run's before, and the reader's afterwards
@@ -16,7 +20,11 @@ type ahead struct {
 	err error  // what src ended with
 }
 
-func newAhead(src io.Reader) *ahead { return &ahead{src: src, done: make(chan struct{})} }
+func newAhead(of *http.Response) *ahead {
+	a := &ahead{of: of, lent: *of, src: of.Body, done: make(chan struct{})}
+	a.lent.Trailer = maps.Clone(of.Trailer)
+	return a
+}
 
 // run reads until the end, to drainBytes, or until somebody takes over: closing src ends a read that lasts. It says
 // whether it came to the end.
@@ -51,27 +59,41 @@ func (a *ahead) step() (n int) {
 	return n
 }
 
-// take ends run after the read that is under way; whole = everything is here.
-func (a *ahead) take() (whole bool) {
+// take ends run after the read that is under way, and gives the response whose body is to be read here; whole = everything is.
+func (a *ahead) take() (resp *http.Response, whole bool) {
 	a.taken.Store(true)
 	select {
 	case <-a.done:
-		return a.err == io.EOF
+		return a.of, a.err == io.EOF
 	default:
-		return false
+		return &a.lent, false
 	}
 }
 
 // Read is for whoever took it. It waits for the read that was under way, as it would for its own.
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *ahead) Read(p []byte) (n int, err error) {
 	<-a.done
-	if len(a.buf) > 0 {
-		n := copy(p, a.buf)
+	switch {
+	case len(a.buf) > 0:
+		n = copy(p, a.buf)
 		a.buf = a.buf[n:]
 		return n, nil
+	case a.err != nil:
+		err = a.err
+	default:
+		a.buf = nil // what is read from now on needs none
+		n, err = a.src.Read(p)
 	}
-	if a.err != nil {
-		return 0, a.err
+	if err == io.EOF {
+		a.tellTrailers()
 	}
-	return a.src.Read(p)
+	return n, err
+}
+
+func (a *ahead) tellTrailers() {
+	if a.lent.Trailer == nil {
+		a.lent.Trailer = a.of.Trailer
+		return
+	}
+	maps.Copy(a.lent.Trailer, a.of.Trailer)
 }

@@ -8,19 +8,33 @@ import (
 	"sync/atomic"
 
 	"github.com/fairlead/fairlead/internal/ended"
+	"github.com/fairlead/fairlead/internal/limit"
 )
 
 // body is a response's body that holds its attempt's context until EOF or Close.
 type body struct {
-	rc      io.ReadCloser
-	ctx     context.Context
-	release func() // any number of times
-	closed  atomic.Bool
+	rc   io.ReadCloser
+	ctx  context.Context
+	held atomic.Bool // what ends ctx before it is let go of is somebody else's doing
+}
+
+// hold keeps ctx alive, until letGo.
+func (b *body) hold(ctx context.Context) {
+	b.ctx = ctx
+	limit.Hold(ctx)
+	b.held.Store(true)
+}
+
+// letGo may be called any number of times, from any goroutine.
+func (b *body) letGo() {
+	if b.held.CompareAndSwap(true, false) {
+		limit.Release(b.ctx)
+	}
 }
 
 // around makes b the body around rc. It stays an io.Writer where rc is one: the body of a 101 is the connection.
-func (b *body) around(rc io.ReadCloser, ctx context.Context, release func()) io.ReadCloser {
-	b.rc, b.ctx, b.release = rc, ctx, release
+func (b *body) around(rc io.ReadCloser) io.ReadCloser {
+	b.rc = rc
 	if w, ok := rc.(io.Writer); ok {
 		return &duplex{body: b, Writer: w}
 	}
@@ -30,6 +44,15 @@ func (b *body) around(rc io.ReadCloser, ctx context.Context, release func()) io.
 type duplex struct {
 	*body
 	io.Writer
+}
+
+// Read tells what became of the connection: no timeout of ours cuts it.
+func (d *duplex) Read(p []byte) (int, error) {
+	n, err := d.rc.Read(p)
+	if err == io.EOF {
+		d.letGo()
+	}
+	return n, err
 }
 
 // CloseWrite is what httputil.ReverseProxy looks for, as net/http's own body of a 101 has it.
@@ -46,18 +69,17 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case err == nil:
 	case err == io.EOF:
-		b.release()
-	case !b.closed.Load():
-		if by := ended.Err(b.ctx); by != nil && !ended.Is(err, context.Cause(b.ctx)) {
+		b.letGo()
+	default:
+		if by := ended.Err(b.ctx); by != nil && b.held.Load() && !ended.Is(err, context.Cause(b.ctx)) { // asked in this order
 			err = fmt.Errorf("%w: %w", by, err)
 		}
 	}
 	return n, err
 }
 
-// Close releases the context last: what is unread may need it to end in order.
+// Close lets go of the context last: what is unread may need it to end in order.
 func (b *body) Close() error {
-	defer b.release()
-	b.closed.Store(true)
+	defer b.letGo()
 	return b.rc.Close()
 }

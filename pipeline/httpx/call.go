@@ -59,6 +59,9 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 		if resp != nil && resp.Body != nil {
 			_ = resp.Body.Close() // against the contract, but it would leak
 		}
+		if c.withdrawn() {
+			return c.leave(err)
+		}
 		return c.fail(err, c.repeat)
 	case resp == nil:
 		return c.fail(errNoResponse, c.repeat)
@@ -86,20 +89,22 @@ func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, 
 	var reader *body // nil = the attempt's context is the caller's own, or is needed no more
 	if !empty && own(ctx, c.ctx) {
 		reader = &c.sent.body
+		reader.hold(ctx)
 	}
 	again := c.repeat && c.statuses.has(code)
 	if !again && code < 500 && code != http.StatusTooManyRequests {
 		if reader != nil {
-			resp.Body = reader.around(resp.Body, ctx, timeout.Keep(ctx))
+			resp.Body = reader.around(resp.Body)
 		}
 		c.got = resp
 		return resp, nil
 	}
 	c.parked = park(ctx, resp, empty, reader)
+	err := newStatusError(code, resp.Header, c.now)
 	if again {
-		c.parked.readAhead(c.time())
+		err.response = c.parked.offered()
 	}
-	return c.fail(newStatusError(code, resp.Header, c.now), again)
+	return c.fail(err, again)
 }
 
 // fail marks what must not be repeated. The mark is for this pipeline alone: result takes it off.
@@ -110,6 +115,23 @@ func (c *call) fail(err error, again bool) (*http.Response, error) {
 		err = c.marked
 	}
 	return nil, err
+}
+
+// withdrawn says that the caller went away by the request's own channel.
+func (c *call) withdrawn() bool {
+	select {
+	//lint:ignore SA1019 http.Client itself makes its Timeout of it
+	case <-c.req.Cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave is fail for a caller who went away.
+func (c *call) leave(err error) (*http.Response, error) {
+	c.raw, c.marked = err, retry.Permanent(&leftError{err})
+	return nil, c.marked
 }
 
 // result is what the caller gets: the last response, where there is one and the call's time is not over, or the error.

@@ -10,7 +10,8 @@
 // Retried are requests that may be repeated: GET, HEAD, OPTIONS, TRACE, PUT, DELETE (method "" is GET), any method with an
 // Idempotency-Key header, and what [Safety] declares; a body needs GetBody. Everything else is sent once. To a retry policy
 // that is Strict these methods and keys are declarations. Nothing is buffered: attempt 1 sends the caller's own Body, and
-// GetBody is called once per retry. When GetBody fails, the call fails with its error, and no guard hears of an attempt.
+// GetBody is called once per retry. When GetBody fails, the call fails with its error, and no guard hears of an attempt. When
+// the request's Cancel channel is closed, the caller has left: nothing is repeated, and guards take it as that.
 //
 // A retry follows a transport error, or one of 408, 425, 429, 500, 502, 503 and 504 ([RetryStatus] replaces the set). Such a
 // failure is a [*StatusError] to RetryIf, Observe and the guards, whose view of it is: 5xx is a failure, in the set or not;
@@ -18,15 +19,20 @@
 // bound (leaf/retry); of several lines the longest valid one counts, and dates are compared with [Clock].
 //
 // The caller gets the last response, undrained and with a nil error, where a response exists and no retry follows: out of
-// attempts or of retry budget, a wait that is too long, a retry that a guard refuses. It gets an error where its context or
-// the total timeout ended the call, and where the last response can no longer be read: the [*StatusError] in it tells
-// the status. A response that gives way to a retry is drained (at most 64 KiB, 500 ms and a quarter of what the next attempt has left)
-// and closed first, so that its connection is used again. During a longer backoff it is read ahead, into at most 64 KiB of memory.
+// attempts or of retry budget, a wait that is too long, a retry that a guard is known to refuse. It gets an error where its
+// context or the total timeout ended the call, and where the last response can no longer be read: the [*StatusError] in it
+// tells the status.
+//
+// Once a retry is certain, but for a guard that has not been asked yet, its response is read ahead, into at most 64 KiB of
+// memory: a backoff, or a guard that makes the retry wait, holds no connection, and the end of the attempt's time takes
+// nothing away. Where that guard refuses, the caller gets what was read and the rest. Otherwise the response is drained
+// (at most 64 KiB, 500 ms from then on and a quarter of what the next attempt has left) and closed before the next request, so
+// that its connection is used again.
 //
 // Slots, tokens and the breaker are settled when the headers are there. The context of the attempt lives until the
 // body's EOF or Close; its timeout goes on covering the body, which then fails with an error that matches
 // context.DeadlineExceeded. Where there is no body (HEAD, 204, 304), it is over at once. The connection of a 101 is the
-// caller's: no timeout cuts it. A call without timeouts gets the base's own body back, and costs no allocation.
+// caller's: no timeout cuts it, or is blamed for its end. A call without timeouts gets the base's own body back, and costs no allocation.
 //
 // # The server
 //

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/limit"
 )
 
 // sent is what an attempt needs beyond the call itself, in one piece: its copy of the request, and the reader that its
@@ -19,9 +21,11 @@ type sent struct {
 	body    body
 }
 
+var errNoBody = errors.New("it returned neither a body nor an error")
+
 // outgoing is the request of this attempt: the caller's own, or a copy where anything of it changes.
 func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
-	left, limited := c.time().Left(ctx)
+	left, limited := c.left(ctx)
 	again := c.runs > 1 && hasBody(c.req.Body)
 	c.sent = nil
 	ours := own(ctx, c.ctx)
@@ -39,12 +43,23 @@ func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
 	}
 	if again {
 		body, err := c.req.GetBody()
+		if err == nil && body == nil {
+			err = errNoBody
+		}
 		if err != nil {
 			return nil, &bodyError{attempt: c.runs, err: err}
 		}
 		req.Body = body
 	}
 	return req, nil
+}
+
+// left is what is left of ctx, on the pipeline's clock where ctx is its own.
+func (c *call) left(ctx context.Context) (left time.Duration, limited bool) {
+	if l, ok := ctx.(*limit.Ctx); ok {
+		return l.Left(), true
+	}
+	return c.time().Left(ctx)
 }
 
 // budgets makes values of the budget header. Under a timeout they are the same for most calls, to the millisecond; so the last

@@ -4,70 +4,88 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/clock"
-	"github.com/fairlead/fairlead/leaf/timeout"
+	"github.com/fairlead/fairlead/internal/limit"
 )
 
 const (
 	drainBytes = 64 << 10
 	drainTime  = 500 * time.Millisecond
-	// patience is how long a response waits untouched: decisions take microseconds, so that afterwards it is a backoff.
-	patience = 25 * time.Millisecond
 )
 
 // parked is a response whose status is a failure, until it is known what becomes of it: the call's result, undrained, or
-// discarded for a retry. One that waits longer, for the backoff of its retry, is read ahead: its connection is free again,
-// and the end of its attempt's time does not cut it.
+// discarded for a retry. From the moment at which a retry is certain, but for a guard that refuses it, it is read ahead: its
+// connection is free again, and the end of its attempt's time does not cut it.
 type parked struct {
-	resp    *http.Response
-	empty   bool // there is no body
-	ctx     context.Context
-	reader  *body  // the caller's, if it is taken; nil = ctx is not the pipeline's to keep
-	release func() // of ctx; nil = nothing kept
-	ahead   *ahead // nil = there is no body, or more than would be drained, or no retry
-	timer   *time.Timer
-	reading time.Time // when ahead begins to read
+	resp   *http.Response
+	empty  bool // there is no body
+	ctx    context.Context
+	reader *body  // holds ctx, and is the caller's, if it is taken; nil = nothing to hold
+	offer  *offer // nil = there is no body, or more than would be drained, or no retry
+
+	ahead   *ahead    // nil = not a byte was read
+	reading time.Time // since when ahead reads: network time, whatever clock the pipeline has
+}
+
+// offer is what the failure knows of its response: that it may be read ahead. Withdrawn, it knows nothing, so that an error that
+// is kept keeps no response, and one that comes back to another retry touches no body that has found its reader.
+type offer struct {
+	mu     sync.Mutex
+	parked *parked // nil = accepted or withdrawn
+}
+
+func (o *offer) accept() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.parked; p != nil {
+		o.parked = nil
+		p.ahead, p.reading = newAhead(p.resp), time.Now()
+		go p.read()
+	}
+}
+
+func (o *offer) withdraw() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.parked = nil
 }
 
 func park(ctx context.Context, resp *http.Response, empty bool, reader *body) *parked {
-	p := &parked{resp: resp, empty: empty, ctx: ctx, reader: reader}
-	if reader != nil {
-		p.release = timeout.Keep(ctx)
-	}
-	return p
+	return &parked{resp: resp, empty: empty, ctx: ctx, reader: reader}
 }
 
-// readAhead is for a response that may give way to a retry.
-func (p *parked) readAhead(clk clock.Clock) {
+// offered is for a response that may give way to a retry.
+func (p *parked) offered() *offer {
 	if p.empty || p.resp.ContentLength > drainBytes {
-		return
+		return nil
 	}
-	wait := patience
-	if left, ok := clk.Left(p.ctx); ok && clk.Real() {
-		wait = min(wait, left/2)
-	}
-	p.ahead = newAhead(p.resp.Body)
-	p.reading = time.Now().Add(wait)
-	p.timer = time.AfterFunc(wait, p.read) // network time, whatever clock the pipeline has
+	p.offer = &offer{parked: p}
+	return p.offer
 }
 
 func (p *parked) read() {
-	if p.ahead.run() && p.release != nil {
-		p.release()
+	if p.ahead.run() && p.reader != nil {
+		p.reader.letGo()
 	}
+}
+
+// begun is what reads ahead. If nothing does, nothing will.
+func (p *parked) begun() *ahead {
+	if p.offer != nil {
+		p.offer.withdraw()
+	}
+	return p.ahead
 }
 
 // discard drains and closes. ctx is that of the next attempt, whose time this takes.
 func (p *parked) discard(ctx context.Context, clk clock.Clock) {
 	defer p.close()
-	if p.ahead == nil {
+	ahead := p.begun()
+	if ahead == nil {
 		return
-	}
-	if p.timer.Stop() {
-		p.reading = time.Now()
-		go p.read()
 	}
 	wait := drainTime - time.Since(p.reading)
 	if left, ok := clk.Left(ctx); ok {
@@ -79,7 +97,7 @@ func (p *parked) discard(ctx context.Context, clk clock.Clock) {
 	enough := time.NewTimer(wait)
 	defer enough.Stop()
 	select {
-	case <-p.ahead.done:
+	case <-ahead.done:
 	case <-enough.C:
 	case <-ctx.Done():
 	}
@@ -87,12 +105,11 @@ func (p *parked) discard(ctx context.Context, clk clock.Clock) {
 
 // close also ends a read that is under way.
 func (p *parked) close() {
-	if p.release != nil {
-		defer p.release()
+	if p.reader != nil {
+		defer p.reader.letGo()
 	}
-	if p.ahead != nil {
-		p.timer.Stop()
-		p.ahead.taken.Store(true)
+	if ahead := p.begun(); ahead != nil {
+		ahead.taken.Store(true)
 	}
 	if p.resp.Body != nil {
 		_ = p.resp.Body.Close()
@@ -104,21 +121,27 @@ func (p *parked) take() *http.Response {
 	if p.empty {
 		return p.resp
 	}
-	body, whole := p.resp.Body, false
-	over := p.ctx.Err() != nil // asked first: reading ahead ends the context, once everything is here
-	if p.ahead != nil && !p.timer.Stop() {
-		whole = p.ahead.take()
+	resp, body, whole := p.resp, p.resp.Body, false
+	over := p.ctx.Err() != nil || expired(p.ctx) // asked first: reading ahead ends the context, once everything is here
+	if ahead := p.begun(); ahead != nil {
+		resp, whole = ahead.take()
 		body = struct {
 			io.Reader
 			io.Closer
-		}{p.ahead, p.resp.Body}
+		}{ahead, body}
 	}
 	if !whole && over {
 		return nil
 	}
-	if p.release != nil {
-		body = p.reader.around(body, p.ctx, p.release)
+	if p.reader != nil {
+		body = p.reader.around(body)
 	}
-	p.resp.Body = body
-	return p.resp
+	resp.Body = body
+	return resp
+}
+
+// expired says that ctx's time is over though, on a busy machine, its timer may not have said so yet.
+func expired(ctx context.Context) bool {
+	l, ok := ctx.(*limit.Ctx)
+	return ok && l.Left() == 0
 }

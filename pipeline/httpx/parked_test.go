@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/fairlead/fairlead/leaf/timeout"
 )
 
 // A response is taken in the instant at which reading it ahead comes to the end and lets go of its context: it is whole.
 func TestTakenAsReadingAheadEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
 	begun, finish, released := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	rc := io.NopCloser(readFunc(func([]byte) (int, error) {
 		close(begun)
@@ -21,16 +22,23 @@ func TestTakenAsReadingAheadEnds(t *testing.T) {
 		return 0, io.EOF
 	}))
 	var kept body
+	var ctx context.Context
+	_, err := timeout.Do(t.Context(), timeout.MustNew(timeout.Config{Limit: time.Hour}), func(c context.Context) (int, error) {
+		ctx = c
+		kept.hold(c)
+		return 0, nil
+	})
+	require.NoError(t, err)
+	context.AfterFunc(ctx, func() { close(released) })
 	p := &parked{
-		resp: &http.Response{Body: rc}, ahead: newAhead(rc), reader: &kept,
-		ctx:     asked{ctx, sync.OnceFunc(func() { close(finish); <-released })},
-		release: sync.OnceFunc(func() { cancel(); close(released) }),
+		resp: &http.Response{Body: rc}, reader: &kept,
+		ctx: asked{ctx, sync.OnceFunc(func() { close(finish); <-released })},
 	}
-	p.timer = time.AfterFunc(0, p.read)
+	p.offered().accept()
 	<-begun
 	resp := p.take()
 	require.NotNil(t, resp)
-	_, err := resp.Body.Read(make([]byte, 1))
+	_, err = resp.Body.Read(make([]byte, 1))
 	require.Equal(t, io.EOF, err)
 	require.NoError(t, resp.Body.Close())
 }
