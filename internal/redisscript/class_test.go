@@ -109,6 +109,21 @@ func TestReplicaIsNotExecuted(t *testing.T) {
 	notExecuted(t, replica.Client(t), "MASTERDOWN")
 }
 
+// A script has one key, so that a healthy client never meets these; a proxy in between may.
+func TestAHalfMovedSlotAndTwoSlotsAreNotExecuted(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	const here, absent = "a{tag}", "b{tag}"
+	from, to := cluster.AwaitMaster(t, here), cluster.Other(t, here)
+	from.Do(t, "set", here, 1)
+	from.Do(t, "cluster", "setslot", cluster.Slot(t, here), "migrating", to.Do(t, "cluster", "myid"))
+	for prefix, keys := range map[string][]any{"TRYAGAIN": {here, absent}, "CROSSSLOT": {here, "elsewhere"}, "ASK": {absent}} {
+		args := append([]any{"eval", "return 1", len(keys)}, keys...)
+		_, err := from.Client(t).Do(bg, args...).Result()
+		require.True(t, redis.HasErrorPrefix(err, prefix), "%s: %v", prefix, err)
+		require.Equal(t, class{notExecuted: true, answered: true}, classify(err), prefix)
+	}
+}
+
 func TestLoadingServerIsNotExecuted(t *testing.T) {
 	primary, replica := redistest.Start(t), redistest.Start(t)
 	for i := range 20 {

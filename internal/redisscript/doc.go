@@ -37,7 +37,8 @@
 // breaker: then Do costs no more than an allocation, while one goroutine probes, after 100 ms, 200 ms… up to 1 s (on a
 // Cluster at once when the key has got another master). A server that answers and refuses this one thing is asked every time.
 //
-// Hooks run outside every lock, in the order of the switches, each switch once, and whoever tells them waits for them. A hook's
+// Hooks run outside every lock, in the order of the switches, each switch once, and whoever tells them waits for them (for 2 ms
+// at most with Options.Aside). A hook's
 // panic is held back until the guard calls [Store.Repanic], at the beginning of Acquire, where it holds nothing; its
 // runtime.Goexit ends nothing but the hook.
 //

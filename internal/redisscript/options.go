@@ -18,6 +18,8 @@ type Options struct {
 	OnOutage leaf.Outage      // 0 = leaf.FailLocal
 	Now      func() time.Time // nil = the server's TIME; virtual time for tests
 	OnStore  leaf.OnStore     // nil = nobody is told
+	// Aside: whoever tells OnStore waits for it for 2 ms at most, because the guard's other calls ride on it.
+	Aside bool
 }
 
 // Check is o with its defaults, and everything that is wrong with it; pkg stands in the errors.

@@ -42,6 +42,9 @@ func Open(client redis.UniversalClient, pkg, kind, name string, opts Options) (*
 	s := &Store{client: client, key: Key(opts.Prefix, kind, name), name: name, opts: opts, idle: make(chan struct{})}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.flights.init()
+	if opts.Aside && opts.OnStore != nil {
+		opts.OnStore = (&aside{store: s, hook: opts.OnStore}).tell
+	}
 	s.health.init(name, opts)
 	return s, nil
 }

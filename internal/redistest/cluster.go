@@ -1,10 +1,15 @@
 package redistest
 
 import (
+	"bytes"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -61,9 +66,15 @@ func (c *Cluster) Options() *redis.ClusterOptions {
 	return o
 }
 
-// Client is closed with t.
+// Client is closed with t, and has then given up to dial nodes that are dead, which it tries once a second.
 func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 	t.Helper()
+	t.Cleanup(func() {
+		Within(t, Patience, "nobody dials", func() bool {
+			stacks := make([]byte, 1<<20)
+			return !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("(*ConnPool).tryDial"))
+		})
+	})
 	return closing(t, redis.NewClusterClient(c.Options()))
 }
 
@@ -168,4 +179,31 @@ func (c *Cluster) KillMaster(t testing.TB, key string) {
 		t.Fatalf("no master serves %q", key)
 	}
 	s.Kill(t)
+}
+
+// FailOver kills the master of a key while call goes on, and says how long after the promotion of a replica a call succeeded.
+func (c *Cluster) FailOver(t testing.TB, key string, call func() error) (recovery time.Duration) {
+	t.Helper()
+	var last atomic.Int64 // when the last successful call had begun, ns since began
+	began, stop := time.Now(), make(chan struct{})
+	var caller sync.WaitGroup
+	caller.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if at := time.Since(began); call() == nil {
+				last.Store(int64(at))
+			}
+		}
+	})
+	defer caller.Wait()
+	defer close(stop)
+	c.KillMaster(t, key)
+	c.AwaitMaster(t, key)
+	promoted := time.Since(began)
+	Eventually(t, "a success after the promotion", func() bool { return last.Load() > int64(promoted) })
+	return time.Since(began) - promoted
 }

@@ -89,6 +89,59 @@ func TestOpenSurvivesFlushall(t *testing.T) {
 	}
 }
 
+// The store lost its data, and its clock stepped back: what is young has the smaller generation. A process that knows of an older
+// closing does not close the circuit that opened since, and learns of it.
+func TestAnOlderClosingOfAHigherGenerationClosesNothing(t *testing.T) {
+	for _, state := range []string{"open", "half-open"} {
+		t.Run(state, func(t *testing.T) {
+			s := redistest.Start(t)
+			f := newFleetOn(t, s, breaker.Config{Window: breaker.Count(1), OpenFor: 10 * time.Second})
+			old := f.join()
+			f.to(3600)
+			old.run(1, failure)
+			f.to(3610)
+			old.begin()(success)
+			old.is(breaker.Closed)
+
+			s.Do(t, "flushall")
+			f.to(0)
+			young := f.join()
+			young.run(1, failure)
+			young.is(breaker.Open)
+			if state == "half-open" {
+				f.to(10)
+				defer young.begin()(failure)
+			}
+			old.run(1, success)
+			require.Equal(t, "1", f.field("s"))
+			require.NotEqual(t, breaker.Closed, old.State(), "it has learned")
+			young.poll()
+			require.NotEqual(t, breaker.Closed, young.State())
+
+			f.to(20)
+			old.begin()(success)
+			old.is(breaker.Closed)
+			young.poll()
+			young.is(breaker.Closed)
+		})
+	}
+}
+
+// Without a step of the clock the higher generation is the younger: a replica that had not heard of the closing is told.
+func TestAYoungerClosingClosesWhatTheStoreStillHasOpen(t *testing.T) {
+	s := redistest.Start(t)
+	f := newFleetOn(t, s, breaker.Config{Window: breaker.Count(1), OpenFor: 10 * time.Second})
+	a := f.join()
+	a.run(1, failure)
+	open := s.Do(t, "dump", f.key())
+	f.to(10)
+	a.begin()(success)
+	s.Do(t, "restore", f.key(), "0", open, "replace")
+	require.Equal(t, "1", f.field("s"))
+	a.run(1, success)
+	require.Equal(t, "0", f.field("s"))
+}
+
 // A probe of an episode that the store has lost says nothing, and the next call begins the episode anew.
 func TestHalfOpenSurvivesFlushall(t *testing.T) {
 	s := redistest.Start(t)

@@ -39,7 +39,7 @@ func (b *Breaker) State() breaker.State {
 }
 
 // Snapshot is one consistent read of what this process knows, and as pure. Calls, Failures, Slow, Probes and ProbeSuccesses are the
-// fleet's, as the last answer told.
+// fleet's, as the last answer told; Since is unknown of what had happened before this process's first answer, except for an opening.
 func (b *Breaker) Snapshot() breaker.Snapshot {
 	v := b.view.Load()
 	now := b.now()
@@ -49,6 +49,7 @@ func (b *Breaker) Snapshot() breaker.Snapshot {
 	s := breaker.Snapshot{
 		Name: b.policy.Load().Name, State: v.state, Forced: v.forced, Reason: v.reason,
 		Calls: v.calls, Failures: v.failures, Slow: v.slow, Probes: v.probes, ProbeSuccesses: v.successes, Wait: v.left(now),
+		Since: ago(v.moved, now), Trip: v.trip, TripAgo: ago(v.tripped, now),
 	}
 	if s.Calls > 0 {
 		s.FailureRate = float64(s.Failures) / float64(s.Calls)

@@ -18,7 +18,8 @@ package redisbreaker
 //	c           when reporters were last cleared up
 //
 // A change of state empties all but the first three groups. A window is named after its size (SIG), so that processes with
-// different ones (a new version that rolls out) do not empty each other's. A missing field is 0, and one that is no number too.
+// different ones (a new version that rolls out) do not empty each other's; once a minute what is out of date goes (a ring without
+// Within never is). A missing field is 0, and one that is no number too.
 //
 // ARGV[2] is the life of an idle key in ms (-1 = for ever); ARGV[3…11] is what the process knows: generation, revision, state,
 // force, opening (4), why. A process that knows more than the store gives it back: the store has lost it.
@@ -78,6 +79,13 @@ local function adopt()
   local gen, rev = num(ARGV[3]), num(ARGV[4])
   if gen < S.gen or gen == S.gen and rev <= S.rev then return end
   local counts = S.state == CLOSED and num(ARGV[5]) == CLOSED
+  -- A generation of the future, by more than a few transitions at once: the clock stepped back after the store had lost its data,
+  -- and the smaller number is the younger one. What refuses stays, above what the process knows.
+  if gen > now + 1000000 and S.state ~= CLOSED and num(ARGV[5]) == CLOSED and num(ARGV[6]) == 0 then
+    S.state, S.gen, S.rev = OPEN, gen + 1, 0
+    redis.call('DEL', key)
+    return save()
+  end
   S.gen, S.rev, S.state, S.forced = gen, rev, num(ARGV[5]), num(ARGV[6])
   S.since, S.wait, S.open, S.re, S.why = num(ARGV[7]), num(ARGV[8]), num(ARGV[9]), num(ARGV[10]), ARGV[11]
   if S.state == HALF then -- who is probing is not known any more: the next call begins the episode anew

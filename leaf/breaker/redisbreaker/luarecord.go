@@ -165,14 +165,26 @@ else
   end
 end
 
--- Reporters come and go with processes. One that was not heard for a minute sends no duplicate any more.
+-- Reporters come and go with processes, and windows of other sizes with their versions. A reporter that was not heard for a minute
+-- sends no duplicate any more; what has left its window says nothing.
 local cleared = num(redis.call('HGET', key, 'c'))
 if cleared > now or now - cleared > 60000000 then
   local every, gone = redis.call('HGETALL', key), {}
+  local function past(n, tenth)
+    n, tenth = num(n), num(tenth)
+    local at = tenth > 0 and math.floor(now / tenth) or n
+    return n > at or n <= at - 10
+  end
   for i = 1, #every, 2 do
-    if string.sub(every[i], 1, 2) == 'r:' then
-      local _, at, heard = reporter(every[i + 1])
-      if not sick(at) and now - heard > 60000000 then gone[#gone + 1] = every[i] end
+    local name, value = every[i], every[i + 1]
+    local bucket, mark = string.match(name, '^b%d@0/(%d+)$'), string.match(name, '^mark@%d+/(%d+)$')
+    if string.sub(name, 1, 2) == 'r:' then
+      local _, at, heard = reporter(value)
+      if not sick(at) and now - heard > 60000000 then gone[#gone + 1] = name end
+    elseif bucket and past(string.match(value, '^%d+'), bucket) then
+      gone[#gone + 1] = name
+    elseif mark and past(string.match(value, '(%d+) %d+$'), mark) then
+      gone[#gone + 1], gone[#gone + 2] = name, 'ring' .. string.sub(name, 5)
     end
   end
   for i = 1, #gone, 1000 do redis.call('HDEL', key, unpack(gone, i, math.min(i + 999, #gone))) end

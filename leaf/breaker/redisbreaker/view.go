@@ -26,6 +26,11 @@ type view struct {
 	wait  time.Duration
 	cause error // of an opening that this process's own results brought about
 
+	// For people to read, on this process's clock, ns: when the state or force changed, as far as it is known (0 = it is not),
+	// and the last opening that was not forced.
+	moved, tripped int64
+	trip           string
+
 	// As the last answer told; they age.
 	calls, failures, slow, probes, successes int
 }
@@ -77,6 +82,7 @@ func (v *view) newer(a *answer) bool { return a.gen > v.gen || a.gen == v.gen &&
 func (v *view) next(a *answer, sent int64, cause error) *view {
 	n := a.view
 	n.serial, n.since, n.wait, n.cause = v.serial, v.since, v.wait, v.cause
+	n.moved, n.tripped, n.trip = v.moved, v.tripped, v.trip
 	if a.gen != v.gen || a.state != v.state {
 		n.serial++
 		n.cause = cause
@@ -93,8 +99,27 @@ func (v *view) next(a *answer, sent int64, cause error) *view {
 	if n.serial != v.serial || a.rev != v.rev || !v.known {
 		n.wait = time.Duration(min(a.lasts, 1<<53)) * time.Microsecond
 		n.since = sent + int64(a.left) - int64(n.wait)
+		n.dated(v, sent)
 	}
 	return &n
+}
+
+// dated notes when what n tells happened: no later than it was heard, and an opening began when the store says.
+func (n *view) dated(v *view, heard int64) {
+	switch {
+	case n.state == breaker.Open && !n.forced:
+		n.moved, n.tripped, n.trip = n.since, n.since, n.reason
+	case v.known || n.serial != v.serial && n.state != breaker.Closed:
+		n.moved = heard
+	}
+}
+
+// ago is how long ago an instant was, at least 1 ns; 0 = not known.
+func ago(at, now int64) time.Duration {
+	if at == 0 {
+		return 0
+	}
+	return time.Duration(max(1, now-at))
 }
 
 // left is how long an open circuit still refuses; 0 = it is over, or the clock went back.

@@ -81,3 +81,25 @@ func TestUnknownTokensSettleNothing(t *testing.T) {
 	m.sync()
 	m.is(breaker.Closed)
 }
+
+func TestASnapshotTellsSinceWhenAndWhyItOpenedLast(t *testing.T) {
+	f := newFleet(t, breaker.Config{Window: breaker.Count(1), OpenFor: 10 * time.Second})
+	a := f.join()
+	require.Equal(t, breaker.Snapshot{Name: "billing"}, a.Snapshot(), "nothing yet")
+	a.run(1, failure)
+	s := a.Snapshot()
+	require.Equal(t, []any{"failure rate 1/1", "failure rate 1/1"}, []any{s.Reason, s.Trip})
+	require.Positive(t, s.Since)
+	require.Equal(t, s.Since, s.TripAgo)
+	f.to(4)
+	b := f.join() // reads it
+	require.GreaterOrEqual(t, b.Snapshot().TripAgo, 4*time.Second, "since it opened, not since it was heard of")
+	f.to(10)
+	a.begin()(success)
+	s = a.Snapshot()
+	require.Equal(t, []any{breaker.Closed, "1 probe succeeded", "failure rate 1/1"}, []any{s.State, s.Reason, s.Trip})
+	require.Positive(t, s.Since)
+	require.Greater(t, s.TripAgo, s.Since)
+	c := f.join().Snapshot()
+	require.Equal(t, []any{"1 probe succeeded", "", time.Duration(0), time.Duration(0)}, []any{c.Reason, c.Trip, c.Since, c.TripAgo})
+}

@@ -3,6 +3,7 @@ package redisbreaker
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,9 @@ func TestCountWindowIsTheLocalBreakers(t *testing.T) {
 				shared.sync()
 				want, got := twin.Snapshot(), shared.Snapshot()
 				want.Wait, got.Wait, want.Name = 0, 0, got.Name
+				for _, s := range []*breaker.Snapshot{&want, &got} { // two clocks
+					s.Since, s.TripAgo = min(s.Since, 1), min(s.TripAgo, 1)
+				}
 				require.Equal(t, want, got)
 				if twin.State() != breaker.Closed {
 					break
@@ -198,4 +202,56 @@ func TestWindowsOfOtherSizesAreCountedBeside(t *testing.T) {
 	require.NoError(t, old.Update(newer.Config()))
 	old.run(1, success)
 	old.counts(2, 1)
+}
+
+// Windows of other sizes leave nothing behind for longer than their time and a minute.
+func TestFieldsOfWindowsThatNobodyUsesGo(t *testing.T) {
+	f := newFleet(t, breaker.Config{Window: breaker.Time(10 * time.Second), FailureRate: breaker.Off, Consecutive: breaker.Off, SlowCall: never})
+	windows := func() (n int) {
+		fields, err := f.client.HKeys(bg, f.key()).Result()
+		require.NoError(t, err)
+		for _, name := range fields {
+			if strings.Contains(name, "@") {
+				n++
+			}
+		}
+		return n
+	}
+	m := f.join()
+	for i := range 10 {
+		f.to(float64(i))
+		m.run(1, success)
+		cfg := m.Config()
+		cfg.Window = breaker.Time(time.Duration(10+i) * time.Second)
+		require.NoError(t, m.Update(cfg))
+		f.to(float64(i) + 0.5)
+		m.run(1, success)
+		cfg.Window = breaker.Count(50 + i).Within(time.Duration(20+i) * time.Second)
+		require.NoError(t, m.Update(cfg))
+		m.run(1, success)
+	}
+	require.Greater(t, windows(), 20)
+	cfg := m.Config()
+	cfg.Window = breaker.Time(10 * time.Second)
+	require.NoError(t, m.Update(cfg))
+	f.to(100)
+	m.run(1, failure)
+	require.Equal(t, 1, windows())
+	m.counts(1, 1)
+
+	f.to(105)
+	m.run(1, failure)
+	f.to(109)
+	cfg.Window = breaker.Time(20 * time.Second)
+	require.NoError(t, m.Update(cfg))
+	m.run(1, failure)
+	cfg.Window = breaker.Time(1000 * time.Second)
+	require.NoError(t, m.Update(cfg))
+	f.to(165) // a minute later; nothing of a window that is still in time goes
+	m.run(1, failure)
+	cfg.Window = breaker.Time(10 * time.Second)
+	require.NoError(t, m.Update(cfg))
+	f.to(172)
+	m.run(1, failure)
+	require.Equal(t, 2, windows(), "this one's and the long one's")
 }

@@ -42,38 +42,49 @@ func (b *Bulkhead) acquire(ctx context.Context, mayWait bool) (leaf.Permit, erro
 		return leaf.Permit{}, err
 	}
 	b.store.Repanic()
-	c, err := b.join(mayWait)
+	c, asks, err := b.join(mayWait)
 	if err != nil {
 		return leaf.Permit{}, err
 	}
-	token, err := b.await(ctx, c)
+	token, err := b.await(ctx, c, asks)
 	if err != nil {
 		return leaf.Permit{}, err
 	}
 	return leaf.NewPermit(b, token), nil
 }
 
-// join takes a place in the queue, or refuses where it is known to be in vain.
-func (b *Bulkhead) join(mayWait bool) (*call, error) {
+// join takes a place in the queue, or refuses where it is known to be in vain. asks says that c waits for the store's answer.
+func (b *Bulkhead) join(mayWait bool) (c *call, asks bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	cfg := b.cfg.Load()
-	c := &call{ready: make(chan struct{})}
+	c = &call{ready: make(chan struct{})}
 	if mayWait {
 		c.wait = cfg.MaxWait
 	}
 	if b.waiting > 0 && (c.wait == 0 || cfg.MaxQueue > 0 && b.waiting >= cfg.MaxQueue) {
-		return nil, b.full(0)
+		return nil, false, b.full(0)
 	}
 	c.place = b.queue.PushBack(c)
+	if b.behind() {
+		b.turnedDown(c, b.full)
+		return c, false, nil
+	}
 	b.engine.now = true
 	b.run()
-	return c, nil
+	return c, true, nil
+}
+
+// behind says that who has just come stands behind somebody whom the store has refused, so that its answer is known, and that the
+// store already deals this process as many slots as it could use. Under mu.
+func (b *Bulkhead) behind() bool {
+	e := &b.engine
+	return b.waiting > 0 && e.registered && !e.closed && !b.outage.down && e.wants >= min(b.queue.Len(), b.cfg.Load().MaxConcurrent)
 }
 
 // await waits until c is decided, MaxWait is over or ctx is done. Whatever unwinds it, be it a panic of the program's clock or
 // context, the place in the queue and a slot granted meanwhile are not lost.
-func (b *Bulkhead) await(ctx context.Context, c *call) (token uint64, err error) {
+func (b *Bulkhead) await(ctx context.Context, c *call, asks bool) (token uint64, err error) {
 	admitted := false
 	defer func() {
 		if !admitted {
@@ -90,13 +101,17 @@ func (b *Bulkhead) await(ctx context.Context, c *call) (token uint64, err error)
 			over = t.C
 		}
 	}
-	budget := time.NewTimer(b.patient())
-	defer budget.Stop()
+	var budget <-chan time.Time
+	if asks {
+		t := time.NewTimer(b.patient())
+		defer t.Stop()
+		budget = t.C
+	}
 	select {
 	case <-c.ready:
 	case <-over:
 	case <-ctx.Done():
-	case <-budget.C:
+	case <-budget:
 		b.unanswered(c)
 		select {
 		case <-c.ready:
@@ -139,8 +154,7 @@ func (b *Bulkhead) leave(c *call) {
 			b.run()
 		}
 	case c.err == nil:
-		if s := b.held[c.token]; s != nil {
-			delete(b.held, c.token)
+		if s := b.drop(c.token); s != nil {
 			b.put(s)
 		}
 	}
@@ -170,9 +184,7 @@ func (b *Bulkhead) remove(c *call) {
 // grant gives s to c. Under mu.
 func (b *Bulkhead) grant(c *call, s *slot) {
 	b.remove(c)
-	b.last++
-	c.decided, c.token = true, b.last
-	b.held[c.token] = s
+	c.decided, c.token = true, b.hold(s)
 	close(c.ready)
 }
 

@@ -31,6 +31,7 @@ type Bulkhead struct {
 	held     map[uint64]*slot // by the token of the permit
 	last     uint64           // the latest token
 	overages uint64
+	lively   int // of held, those that may still be handed on
 
 	releases []*release // that the store has not confirmed
 	renewals []*slot    // that the store is to be told of; some may have ended meanwhile

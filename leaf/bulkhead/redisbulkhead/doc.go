@@ -17,7 +17,8 @@
 // # Waiting
 //
 // Within a process calls wait first in, first out. A slot that comes back goes to the next of the same process, without a store
-// call, at most 8 times in a row; then the process gives it back and asks for one in the same script. Waiting processes stand in a
+// call, at most 8 times in a row; then the process gives it back and asks for one in the same script, together with those that
+// are about to come to that, if they do within the time of one script and within 1 ms. Waiting processes stand in a
 // line in the same set: a free slot belongs to the one that has had the fewest since it came into the line, so that processes
 // with much to do get equal shares, and 2 calls here are not starved by 200 there. Who does not wait gets what the line leaves.
 // A waiting process polls, every 5 to 50 ms with jitter; a pub/sub message to those whose turn it is makes it faster, and

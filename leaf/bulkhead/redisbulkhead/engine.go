@@ -26,15 +26,19 @@ type engine struct {
 	closed  bool          // by Close: one last turn
 
 	now     bool          // there is something to do at once
+	spent   bool          // the same, says soon
 	at      time.Time     // there is something to do then; zero = nothing
 	renewAt time.Time     // everything that is held is to be renewed; zero = nothing is
 	poll    time.Duration // the present one
+	took    time.Duration // the last turn
+	granted time.Time     // the last time that the store granted slots
 
-	registered  bool  // this process stands in the store's line
-	quarantined bool  // as the last turn found
-	seen        int64 // the store's now at the last turn, µs; 0 = none yet
-	stale       int   // turns in a row that came too late
-	ahead       int64 // seen minus this process's own clock, no more than that, µs
+	registered bool  // this process stands in the store's line
+	wants      int   // how many slots it wants there
+	quarantine int64 // its end, as the last turn found; 0 = there is none
+	seen       int64 // the store's now at the last turn, µs; 0 = none yet
+	stale      int   // turns in a row that came too late
+	ahead      int64 // seen minus this process's own clock, no more than that, µs
 
 	listener  context.CancelFunc // nil = nobody listens
 	lastWait  time.Time
@@ -75,6 +79,14 @@ func (b *Bulkhead) closedDown() {
 	}
 }
 
+// by has a turn taken at that instant, or before. Under mu.
+func (b *Bulkhead) by(at time.Time) {
+	if e := &b.engine; e.at.IsZero() || at.Before(e.at) {
+		e.at = at
+		b.run()
+	}
+}
+
 func (b *Bulkhead) loop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -108,8 +120,8 @@ func (b *Bulkhead) next() (*turnCall, time.Duration) {
 		return b.lastTurn(now)
 	}
 	b.dueRenewals(now)
-	if e.now || !e.at.IsZero() && !now.Before(e.at) {
-		e.now, e.at = false, time.Time{}
+	if e.now || e.spent || !e.at.IsZero() && !now.Before(e.at) {
+		e.now, e.spent, e.at = false, false, time.Time{}
 		if t := b.compose(now); t != nil {
 			return t, 0
 		}
@@ -176,7 +188,7 @@ func (b *Bulkhead) dueListener(now time.Time) {
 func (b *Bulkhead) schedule(now time.Time, moved bool) {
 	e := &b.engine
 	unasked := b.waiting < b.queue.Len()
-	if len(b.releases) > 0 || len(b.renewals) > 0 || unasked || e.registered && b.queue.Len() == 0 {
+	if len(b.renewals) > 0 || unasked || e.registered && b.queue.Len() == 0 {
 		e.now = true
 	}
 	if moved || e.poll == 0 {
@@ -186,6 +198,11 @@ func (b *Bulkhead) schedule(now time.Time, moved bool) {
 	}
 	if b.waiting > 0 {
 		e.at = now.Add(jitter(e.poll))
+	}
+	if slices.ContainsFunc(b.releases, func(r *release) bool { return r.slot.passed < handovers }) {
+		e.now = true
+	} else if len(b.releases) > 0 || e.spent { // during the turn; it may have brought company
+		b.soon(now)
 	}
 }
 

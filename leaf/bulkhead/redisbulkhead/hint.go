@@ -64,7 +64,6 @@ func (b *Bulkhead) hinted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting > 0 {
-		b.engine.now = true
-		b.run()
+		b.soon(time.Now())
 	}
 }

@@ -34,7 +34,8 @@ type Options struct {
 	// Now is virtual time for tests; nil = the server's TIME. It is asked from several goroutines.
 	Now func() time.Time
 	// OnStore is told when the store fails, when it recovers, and when a permit came back after its lease (overage).
-	// nil = nobody is told. It runs outside every lock; its panic reaches the next Acquire.
+	// nil = nobody is told. It runs outside every lock, and may call this bulkhead, though not its Close; its panic reaches
+	// the next Acquire.
 	OnStore leaf.OnStore
 }
 
@@ -66,7 +67,9 @@ func (o Options) check() (Options, error) {
 }
 
 func (o Options) store() redisscript.Options {
-	return redisscript.Options{Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore}
+	return redisscript.Options{
+		Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore, Aside: true,
+	}
 }
 
 var (

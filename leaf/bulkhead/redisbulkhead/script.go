@@ -19,10 +19,10 @@ var (
 
 // What turn tells in its second number.
 const (
-	flagStale       = 1 // it came too late: only what was given back counted
-	flagLost        = 2 // the key was there within a lease and is not: the quarantine begins
-	flagQuarantined = 4 // nobody is admitted
-	flagWaiting     = 8 // this process stands in the line
+	flagStale = 1 // it came too late: only what was given back counted
+	flagLost  = 2 // the key was there within a lease and is not: the quarantine begins
+	// 4 = nobody is admitted; answer.until says so, too
+	flagWaiting = 8 // this process stands in the line
 )
 
 // answer is what turn returned.
@@ -31,7 +31,7 @@ type answer struct {
 	flags    int64
 	granted  int64  // so many of the tokens, the first ones
 	live     int64  // permits of the fleet
-	line     int64  // other processes that wait
+	until    int64  // the end of the quarantine, µs; 0 = there is none
 	released string // a digit per release: 0 = it was not there any more
 	added    string // a digit per renewal: 1 = it was not there any more
 }
@@ -42,7 +42,7 @@ func (t *turnCall) read(r redisscript.Reply) (a answer, err error) {
 	if r.Len() != fields {
 		return a, errReply
 	}
-	for i, n := range []*int64{&a.now, &a.flags, &a.granted, &a.live, &a.line} {
+	for i, n := range []*int64{&a.now, &a.flags, &a.granted, &a.live, &a.until} {
 		if *n, err = r.At(i).Int(); err != nil {
 			return a, err
 		}

@@ -73,17 +73,39 @@ func (b *Bulkhead) Settle(ctx context.Context, token uint64, o leaf.Outcome) err
 func (b *Bulkhead) giveBack(token uint64) *release {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.held[token]
+	s := b.drop(token)
 	if s == nil {
 		return nil
 	}
-	delete(b.held, token)
 	return b.put(s)
+}
+
+// lively says that s may go from call to call.
+func (s *slot) lively() bool { return s.from == fromStore && s.passed < handovers }
+
+// hold notes that a call has s; it returns the permit's token. Under mu.
+func (b *Bulkhead) hold(s *slot) uint64 {
+	b.last++
+	b.held[b.last] = s
+	if s.lively() {
+		b.lively++
+	}
+	return b.last
+}
+
+// drop takes the slot from the permit that holds it; nil = it holds none. Under mu.
+func (b *Bulkhead) drop(token uint64) *slot {
+	s := b.held[token]
+	delete(b.held, token)
+	if s != nil && s.lively() {
+		b.lively--
+	}
+	return s
 }
 
 // put takes a slot that nobody holds any more, and hands it on or sends it back; nil = nothing is left to wait for. Under mu.
 func (b *Bulkhead) put(s *slot) *release {
-	if front := b.queue.Front(); front != nil && s.from == fromStore && s.passed < handovers && b.valid(s) && !b.engine.closed {
+	if front := b.queue.Front(); front != nil && s.lively() && b.valid(s) && !b.engine.closed {
 		s.passed++
 		b.grant(front.Value.(*call), s)
 		return nil
@@ -106,11 +128,33 @@ func (b *Bulkhead) put(s *slot) *release {
 // send puts a slot among the releases. Under mu.
 func (b *Bulkhead) send(s *slot, quiet bool) *release {
 	s.ended = true
-	r := &release{slot: s, quiet: quiet, done: make(chan struct{}), until: time.Now().Add(b.opts.LeaseTTL)}
+	now := time.Now()
+	r := &release{slot: s, quiet: quiet, done: make(chan struct{}), until: now.Add(b.opts.LeaseTTL)}
 	b.releases = append(b.releases, r)
-	b.engine.now = true
-	b.run()
+	if s.passed == handovers {
+		b.soon(now)
+	} else {
+		b.engine.now = true
+		b.run()
+	}
 	return r
+}
+
+// mostCompany bounds how long a slot waits for others to come back with.
+const mostCompany = time.Millisecond
+
+// soon has a turn taken for slots that were handed over as often as may be, or that the store keeps for this process: at once, or
+// together with the slots that came last and still go from call to call, until all are spent or a turn could have come back.
+// Calls that are over so fast have one turn carry all their slots, instead of one for each; others do not wait. Under mu.
+func (b *Bulkhead) soon(now time.Time) {
+	e := &b.engine
+	at := e.granted.Add(min(e.took, mostCompany))
+	e.spent = b.lively == 0 || !now.Before(at)
+	if e.spent {
+		b.run()
+	} else {
+		b.by(at)
+	}
 }
 
 // tell ends the wait for r. Under mu.

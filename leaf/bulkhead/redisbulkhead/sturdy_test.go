@@ -51,6 +51,29 @@ func TestAHooksGoexitEndsNothingElse(t *testing.T) {
 	})
 }
 
+// A hook may call the bulkhead that it hears of: its call does not wait for the goroutine that waits for the hook.
+func TestAHookMayCallItsOwnBulkhead(t *testing.T) {
+	s := redistest.Start(t)
+	heard := make(chan time.Duration, 1)
+	var b *Bulkhead
+	b = open(t, s.Client(t), once(4), Options{Timeout: calm, OnStore: func(ctx context.Context, e leaf.StoreEvent) {
+		if e.Kind == "failed" {
+			began := time.Now()
+			p, err := b.Acquire(ctx)
+			if err == nil {
+				err = p.Settle(ctx, leaf.Outcome{})
+			}
+			if err != nil {
+				t.Error("inside the hook:", err)
+			}
+			heard <- time.Since(began)
+		}
+	}})
+	s.Kill(t)
+	back(t, take(t, b))
+	require.Less(t, <-heard, calm, "a call without an answer would wait for twice the timeout")
+}
+
 // A store that is slow, but answers within its budget, is no outage: nobody is admitted beside it.
 func TestASlowStoreIsNoOutage(t *testing.T) {
 	s := redistest.Start(t)

@@ -186,7 +186,10 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 		e.now = !e.closed
 		return overages
 	}
-	e.stale, e.seen = 0, a.now
+	e.stale, e.seen, e.took = 0, a.now, received.Sub(t.sent)
+	if a.granted > 0 {
+		e.granted = received
+	}
 	for i, s := range t.renewals {
 		if a.added[i] == '1' && s.expires != 0 && !s.lost && a.now >= s.expires {
 			overages = append(overages, b.overage("renewed", s, a.now))
@@ -206,12 +209,11 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 	for _, c := range t.calls {
 		b.turnedDown(c, b.full)
 	}
-	e.registered = a.flags&flagWaiting != 0
-	quarantined := a.flags&flagQuarantined != 0
-	if quarantined && !e.quarantined { // the store has lost data: it should hear at once who is inside
+	e.registered, e.wants = a.flags&flagWaiting != 0, t.queued-int(a.granted)
+	if a.until != 0 && a.until != e.quarantine { // the store has lost data, once more: it should hear at once who is inside
 		b.renewAll(received)
 	}
-	e.quarantined = quarantined
+	e.quarantine = a.until
 	if !e.closed {
 		b.schedule(received, moved)
 		b.listen()

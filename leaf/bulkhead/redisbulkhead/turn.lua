@@ -10,7 +10,10 @@ local seen, bound, id, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARG
 local queued, releases, renewals, wanted = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 local at = 12
 
-local mark = redis.call('ZSCORE', key, '!')
+-- A call of Redis costs more than all the rest here: what the set holds of everything that is named is asked for at once.
+local known = redis.call('ZMSCORE', key, '!', '?',
+  unpack(ARGV, at + 1, at + releases + renewals + math.min(1, wanted)))
+local mark = known[1]
 if not mark and redis.call('EXISTS', key) == 1 then
   return redis.error_reply('ERR the key holds a sorted set that no bulkhead wrote: ' .. key)
 end
@@ -18,9 +21,9 @@ end
 -- What gives memory back comes first: a server that is out of memory lets a script go on that has written already, so that
 -- releases never fail, while a turn that only takes is refused as a whole.
 local released, freed = {}, 0
-for i = 1, releases do
-  released[i] = redis.call('ZREM', key, ARGV[at + i])
-  freed = freed + released[i]
+if releases > 0 then
+  for i = 1, releases do released[i] = known[2 + i] and 1 or 0 end
+  freed = redis.call('ZREM', key, unpack(ARGV, at + 1, at + releases))
 end
 at = at + releases
 
@@ -30,7 +33,6 @@ if bound > 0 and now > bound then
   return {int(now), 1, 0, 0, 0, table.concat(released), ''}
 end
 
-redis.call('ZADD', key, string.format('%.17g', now / 1e16), '!')
 local back = mark and mark * 1e16 - now or 0
 if back > 1000000 then -- the server's clock stepped back: every end moves with it, or the dead would hold their slots that long
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -42,23 +44,28 @@ if back > 1000000 then -- the server's clock stepped back: every end moves with 
       redis.call('ZADD', key, int(math.min(-1, score + back)), all[i])
     end
   end
+else
+  back = 0
 end
-freed = freed + redis.call('ZREMRANGEBYSCORE', key, '(1', int(now))
-redis.call('ZREMRANGEBYSCORE', key, int(-now), '(0')
+local function lives(score) return score and score - back > now end
 
-local flags = 0
-if not mark and seen > 0 and now - seen < lease then -- the data was lost: time for the living to report
-  redis.call('ZADD', key, int(now + math.ceil(lease / 3)), '?')
-  flags = 2
-end
-local quarantine = redis.call('ZSCORE', key, '?')
-if quarantine then flags = flags + 4 end
-
+-- The marker is the first that is written where nothing was given back, so that it is what a full server refuses.
 local ends, added = int(now + lease), {}
+local kept = {string.format('%.17g', now / 1e16), '!'}
 for i = 1, renewals do
-  added[i] = redis.call('ZADD', key, ends, ARGV[at + i])
+  added[i] = lives(known[2 + releases + i]) and 0 or 1
+  kept[2 * i + 1], kept[2 * i + 2] = ends, ARGV[at + i]
 end
+redis.call('ZADD', key, unpack(kept))
 at = at + renewals
+freed = freed + redis.call('ZREMRANGEBYSCORE', key, '(1', int(now))
+
+local flags, quarantine = 0, lives(known[2]) and known[2] - back -- its end
+if not mark and seen > 0 and now - seen < lease then -- the data was lost: time for the living to report
+  flags, quarantine = 2, now + math.ceil(lease / 3)
+  redis.call('ZADD', key, int(quarantine), '?')
+end
+if quarantine then flags = flags + 4 end
 
 local live = redis.call('ZCOUNT', key, '(1', '+inf')
 if quarantine then live = live - 1 end
@@ -66,14 +73,20 @@ local free = quarantine and 0 or limit - live
 
 -- The line. A party's count is how many slots it has had since it came into it; who comes begins with the least that there is.
 local line, mine, least = {}, nil, nil
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', '(0')) do
-  local party = {
-    member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0,
-    want = tonumber(string.sub(member, 34, 36)) or 1, id = string.sub(member, -16), share = 0,
-  }
-  if party.id == id then mine = party else
-    line[#line + 1] = party
-    if not least or party.count < least then least = party.count end
+local standing = redis.call('ZRANGEBYSCORE', key, '-inf', '(0', 'WITHSCORES')
+for i = 1, #standing, 2 do
+  local member = standing[i]
+  if -standing[i + 1] <= now then
+    redis.call('ZREM', key, member)
+  else
+    local party = {
+      member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0,
+      want = tonumber(string.sub(member, 34, 36)) or 1, id = string.sub(member, -16), share = 0,
+    }
+    if party.id == id then mine = party else
+      line[#line + 1] = party
+      if not least or party.count < least then least = party.count end
+    end
   end
 end
 local others, wanting = #line, 0
@@ -102,11 +115,13 @@ elseif free > 0 then
   if wait then line[#line] = nil end
 end
 
-local granted = 0
-while granted < wanted and redis.call('ZSCORE', key, ARGV[at + granted + 1]) do granted = granted + 1 end -- sent twice
-if granted == 0 then
+local granted, taken = 0, {}
+if wanted > 0 and lives(known[#known]) then -- sent twice
+  repeat granted = granted + 1
+  until granted == wanted or not redis.call('ZSCORE', key, ARGV[at + granted + 1])
+else
   granted = me.share
-  for i = 1, granted do redis.call('ZADD', key, ends, ARGV[at + i]) end
+  for i = 1, granted do taken[2 * i - 1], taken[2 * i] = ends, ARGV[at + i] end
   me.count = me.count + granted
   live, free = live + granted, free - granted
 end
@@ -115,15 +130,14 @@ local member = nil
 if wait and granted < queued then
   if granted > 0 then me.since = string.format('%016.0f', now) end
   member = 'w' .. me.since .. string.format('%016.0f', me.count) .. string.format('%03d', math.min(queued - granted, 999)) .. id
+  taken[#taken + 1], taken[#taken + 2] = int(-now - patience), member
+  flags = flags + 8
 end
 if mine and mine.member ~= member then
   redis.call('ZREM', key, mine.member)
   freed = freed + 1
 end
-if member then
-  redis.call('ZADD', key, int(-now - patience), member)
-  flags = flags + 8
-end
+if #taken > 0 then redis.call('ZADD', key, unpack(taken)) end
 
 if freed > 0 and free > 0 and others > 0 then -- a hint for those whose turn it is; nothing hangs on it
   local ids = {}
@@ -133,4 +147,4 @@ end
 
 local top = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
 expire((math.max(tonumber(top[2]) - now, 0) + lease) / 1000)
-return {int(now), flags, granted, live, others, table.concat(released), table.concat(added)}
+return {int(now), flags, granted, live, int(quarantine or 0), table.concat(released), table.concat(added)}

@@ -16,7 +16,7 @@ func (l *Limiter) Acquire(ctx context.Context) (leaf.Permit, error) { return l.p
 func (l *Limiter) TryAcquire(ctx context.Context) (leaf.Permit, error) { return l.permit(ctx, true) }
 
 func (l *Limiter) permit(ctx context.Context, try bool) (leaf.Permit, error) {
-	l.repanic()
+	l.store.Repanic()
 	token, err := l.take(ctx, 1, try)
 	if err != nil {
 		return leaf.Permit{}, err
@@ -28,7 +28,7 @@ func (l *Limiter) permit(ctx context.Context, try bool) (leaf.Permit, error) {
 // is a refusal, too), ctx's own error, or for n < 0 and n > Burst a usage error (no refusal) that names n and Burst. n = 0 is
 // free. It waits for the store, never for tokens, and overtakes nobody who waits in this process; a refusal costs nothing.
 func (l *Limiter) AllowN(ctx context.Context, n int) error {
-	l.repanic()
+	l.store.Repanic()
 	_, err := l.take(ctx, n, true)
 	return err
 }
@@ -41,7 +41,7 @@ func (l *Limiter) AllowN(ctx context.Context, n int) error {
 // answer. Who waits is refused later only if other processes take so much that its wait grows beyond MaxWait by more than
 // Options.Timeout: processes compete for each token, in each the first of its line.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
-	l.repanic()
+	l.store.Repanic()
 	_, err := l.take(ctx, n, false)
 	return err
 }

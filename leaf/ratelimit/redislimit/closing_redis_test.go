@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -35,6 +36,27 @@ func TestCloseGivesBackWhatComesMeanwhile(t *testing.T) {
 	<-arrived
 	require.NoError(t, l.Close(bg))
 	require.NoError(t, <-asked)
+	require.EqualValues(t, 9, tokens(t, other))
+}
+
+// What a quota's last call may have taken, whose reply was lost, is nobody's: Close has it undone.
+func TestCloseUndoesAQuotasLostCall(t *testing.T) {
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr)
+	p := of(t, s)
+	other := p.quota(10)
+	p.client = redis.NewClient(&redis.Options{Addr: proxy.Addr})
+	t.Cleanup(func() { _ = p.client.Close() })
+	l := p.quota(10, func(o *Options) { o.OnOutage = leaf.FailClosed })
+	require.NoError(t, l.AllowN(bg, 1))
+	proxy.OnReply(func([]string) redistest.Action { return redistest.Action{Drop: true} })
+	err := l.AllowN(bg, 3) // sent twice, executed once
+	failed, ok := errors.AsType[*leaf.StoreError](err)
+	require.True(t, ok, "%v", err)
+	require.False(t, failed.NotExecuted)
+	require.EqualValues(t, 6, tokens(t, other))
+	proxy.OnReply(nil)
+	require.NoError(t, l.Close(bg))
 	require.EqualValues(t, 9, tokens(t, other))
 }
 

@@ -39,5 +39,8 @@
 // its tokens may be gone, and come back when the answer does. A server's answer that it did not execute (no memory, read-only,
 // loading …) costs nothing.
 //
+// Config.Clock is read in goroutines of this package, too: one that panics ends the process there, as it would in any goroutine. A
+// panic of Options.Now is a failed call of the store.
+//
 // A server's clock that steps back mints nothing, and the bucket, empty then, fills at its rate from the step on.
 package redislimit

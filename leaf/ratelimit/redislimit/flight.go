@@ -3,7 +3,6 @@ package redislimit
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"time"
 
@@ -37,26 +36,55 @@ type run struct {
 func (l *Limiter) fly(context.Context) {
 	for {
 		b := l.load()
+		tell(l.takeAnswered()) // from what was in stock
 		if b == nil {
 			return
 		}
-		if b.call.Script == nil { // settlers of nothing: a flush
-			l.land(b, nil)
-			continue
+		l.carry(b)
+		if l.goesOn(l.takeAnswered()) {
+			return
 		}
-		reply, err := l.store.Do(context.Background(), b.call)
-		var n []int64
-		if err == nil {
-			if n, err = b.read(reply); err != nil {
-				err = &leaf.StoreError{Op: b.call.Op, Name: b.policy.cfg.Name, Err: err}
-			}
+	}
+}
+
+// carry sends the batch, and decides on who flew.
+func (l *Limiter) carry(b *batch) {
+	if b.call.Script == nil { // settlers of nothing: a flush
+		l.land(b, nil)
+		return
+	}
+	reply, err := l.store.Do(context.Background(), b.call)
+	var n []int64
+	if err == nil {
+		if n, err = b.read(reply); err != nil {
+			err = &leaf.StoreError{Op: b.call.Op, Name: b.policy.cfg.Name, Err: err}
 		}
-		if err != nil {
-			l.crash(b, err)
-			continue
-		}
-		l.land(b, n)
-		runtime.Gosched() // who was just answered may ask again, and ride along at once
+	}
+	if err != nil {
+		l.crash(b, err)
+		return
+	}
+	l.land(b, n)
+}
+
+// goesOn tells the answers, and lets a new goroutine fly on, which it starts before the last of them: so it stands in the
+// scheduler's line behind all who were answered, and those of them who ask again at once ride along. One that yielded instead
+// would be taken up by the first idle processor, and leave with half of them. False = the store is closed, nobody else flies.
+func (l *Limiter) goesOn(answered []*request) bool {
+	last := len(answered) - 1
+	if last < 0 {
+		return false
+	}
+	tell(answered[:last])
+	on := l.store.Go(l.fly)
+	tell(answered[last:])
+	return on
+}
+
+// tell wakes who was answered. Not under mu, which the first thing is that they want when they ask again.
+func tell(answered []*request) {
+	for _, r := range answered {
+		close(r.done)
 	}
 }
 
@@ -102,10 +130,19 @@ func (l *Limiter) load() *batch {
 	if b.count > 0 { // what is in stock, but was not enough, goes back first
 		b.refund, b.stash, l.stash = b.refund+l.stash, l.stash, 0
 	}
-	if b.count > 0 || b.refund > 0 {
+	if b.count > 0 || b.refund > 0 || l.unsettled() {
 		l.address(b)
 	}
 	return b
+}
+
+// takeAnswered is who was decided since it was last asked; whoever asks tells them.
+func (l *Limiter) takeAnswered() []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answered := l.answered
+	l.answered = nil
+	return answered
 }
 
 // clean takes out who has left, and who wants more than there can be since an Update.

@@ -27,6 +27,7 @@ type Limiter struct {
 	policy   policy
 	line     []*request // who waits for an answer, or for tokens, first in, first out; those who left until the next flight
 	queued   int        // of them, those who wait for tokens
+	answered []*request // who was decided and has not been told
 	settlers []*settler // who waits for a refund to be recorded
 	loose    int64      // tokens to give back that nobody waits for
 	stash    int64      // tokens taken ahead
@@ -43,7 +44,6 @@ type Limiter struct {
 	healed   int64 // the clock's reading at which a bucket was cut on suspicion; 0 = never
 	closed   bool
 	id       string // of a quota's slot
-	hook     hook
 }
 
 // known is the last that was heard of the bucket.
@@ -107,12 +107,8 @@ func open(client redis.UniversalClient, p policy, opts Options, bad *check.List)
 		kind = "quota"
 	}
 	l := &Limiter{opts: opts, clock: clock.Of(p.cfg.Clock), base: p, policy: p, healthy: true, id: rand.Text()}
-	shared := opts.store()
-	if opts.OnStore != nil {
-		shared.OnStore = l.tell
-	}
 	var err error
-	l.store, err = redisscript.Open(client, "redislimit", kind, p.cfg.Name, shared)
+	l.store, err = redisscript.Open(client, "redislimit", kind, p.cfg.Name, opts.store())
 	return l, err
 }
 
@@ -202,7 +198,7 @@ func (l *Limiter) Inspect() leaf.Snapshot {
 // Tokens asks the store what the fleet's bucket holds now, 0 to Burst, fractions included. It changes nothing. Its error is a
 // *leaf.StoreError, or ctx's own.
 func (l *Limiter) Tokens(ctx context.Context) (float64, error) {
-	l.repanic()
+	l.store.Repanic()
 	p := l.now()
 	call := redisscript.Call{Op: leaf.OpAdmit, Script: look, Args: append(l.bucketArgs(p), 0, 0)}
 	if p.quota {
@@ -238,6 +234,10 @@ func (l *Limiter) Close(ctx context.Context) error {
 	return err
 }
 
+// unsettled: nobody knows whether a quota's last call was executed, and what it took belongs to nobody. The next one, whatever
+// it asks for, undoes it. Under mu.
+func (l *Limiter) unsettled() bool { return l.policy.quota && l.acked < l.seq }
+
 // flush begins the last call; nil where nothing is owed.
 func (l *Limiter) flush() *settler {
 	l.mu.Lock()
@@ -245,7 +245,7 @@ func (l *Limiter) flush() *settler {
 	l.disarm()
 	l.loose += l.stash
 	l.stash = 0
-	if l.loose == 0 && !l.flying {
+	if l.loose == 0 && !l.flying && !l.unsettled() {
 		l.mu.Unlock()
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead/fairlead/leaf/ratelimit"
 )
 
-// request is one call in the line. done is closed once, when it has left the line with an answer; what it then reads was
+// request is one call in the line. done is closed once, soon after it has left the line with an answer; what it then reads was
 // written before.
 type request struct {
 	n        int64
@@ -75,14 +75,16 @@ func (l *Limiter) leave(r *request) {
 	l.launch(start)
 }
 
-// resolve decides r. Under mu, once for each request.
+// resolve decides r. Under mu, once for each request; the flight tells it when it has let go of mu.
 func (l *Limiter) resolve(r *request, f fate, err error) {
 	if r.queued {
 		r.queued = false
 		l.queued--
 	}
 	r.fate, r.err = f, err
-	close(r.done)
+	if f != gone {
+		l.answered = append(l.answered, r)
+	}
 }
 
 // enqueue lets r wait for tokens. Under mu.

@@ -38,7 +38,7 @@ type Options struct {
 
 // store is what the shared part knows, defaults filled in.
 func (o Options) store() redisscript.Options {
-	return redisscript.Options{Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore}
+	return redisscript.Options{Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore, Aside: true}
 }
 
 // filled is o with its defaults, or everything that is wrong with it.

