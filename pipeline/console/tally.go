@@ -2,13 +2,11 @@ package console
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
-	"github.com/fairlead/fairlead/rejection"
 )
 
 // tally counts a pipeline's events: adds on fixed words, no lock, no clock and no allocation, so that any rate of events costs the
@@ -89,13 +87,13 @@ func (t *tally) observe(_ context.Context, e pipeline.Event) {
 }
 
 func (t *tally) finish(e pipeline.Event) {
-	switch {
-	case e.Err == nil:
-	case rejection.Is(e.Err):
+	switch e.Disposition {
+	case pipeline.Succeeded:
+	case pipeline.Rejected:
 		t.refused.Add(1)
 		t.finished.Add(1)
 		return // it took no time, and would make the others look fast
-	case errors.Is(e.Err, context.Canceled):
+	case pipeline.Cancelled:
 		t.left.Add(1)
 	default:
 		t.failed.Add(1)
