@@ -221,6 +221,9 @@ func (b Builder) compile(clk clock.Clock) *plan {
 	if p.fallbackTimeout == 0 {
 		p.fallbackTimeout = defaultFallbackTimeout
 	}
+	if b.toggle.Wired() {
+		p.wire(b.toggle)
+	}
 	for _, l := range b.layers() {
 		if t, ok := l.guard.(leaf.Timed); ok {
 			p.timed = append(p.timed, t)

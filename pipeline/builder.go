@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/toggle"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
@@ -29,6 +30,7 @@ type Builder struct {
 	fallbackTimeout time.Duration
 	onRejected      func(ctx context.Context, err error) error
 	observe         func(ctx context.Context, e Event)
+	toggle          toggle.Switch
 }
 
 // layerSet is a set of layer kinds.

@@ -15,6 +15,18 @@ type Pipeline struct {
 
 // current is the plan in force; the zero Pipeline is a plain call.
 func (p *Pipeline) current() *plan {
+	pl := p.plan.Load()
+	if pl == nil {
+		return &bare
+	}
+	if pl.plain != nil {
+		return p.switched(pl)
+	}
+	return pl
+}
+
+// latest is the plan in force while the switch, if there is one, is on.
+func (p *Pipeline) latest() *plan {
 	if pl := p.plan.Load(); pl != nil {
 		return pl
 	}
@@ -32,8 +44,12 @@ func (p *Pipeline) Update(b Builder) error {
 	}
 	p.change.Lock()
 	defer p.change.Unlock()
-	if now := p.Name(); next.name != now {
+	was := p.latest()
+	if now := was.name; next.name != now {
 		return fmt.Errorf("pipeline %q: name is %q: want %q, a pipeline keeps its name", now, next.name, now)
+	}
+	if was.plain != nil && next.plain == nil {
+		next.wire(was.toggle)
 	}
 	p.store(*next)
 	return nil

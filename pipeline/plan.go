@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/reading"
+	"github.com/fairlead/fairlead/internal/toggle"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
@@ -38,6 +39,8 @@ const maxGuards = 8
 
 // plan is what Build found out: immutable, and everything that a call needs without asking again what a guard can do.
 type plan struct {
+	plain   *plan // what is run instead while toggle is off; nil = there is no toggle, and the plan is always in force
+	toggle  toggle.Switch
 	name    string
 	clock   clock.Clock
 	total   *timeout.Timeout

@@ -25,7 +25,7 @@ func (p *Pipeline) Subscribe(observe func(ctx context.Context, e Event)) (cancel
 	p.change.Lock()
 	defer p.change.Unlock()
 	p.subscribers = append(slices.Clone(p.subscribers), s)
-	p.store(*p.current())
+	p.store(*p.latest())
 	return sync.OnceFunc(func() { p.unsubscribe(s) })
 }
 
@@ -33,12 +33,17 @@ func (p *Pipeline) unsubscribe(s *subscriber) {
 	p.change.Lock()
 	defer p.change.Unlock()
 	p.subscribers = slices.DeleteFunc(slices.Clone(p.subscribers), func(other *subscriber) bool { return other == s })
-	p.store(*p.current())
+	p.store(*p.latest())
 }
 
 // store puts pl in force, with everyone who observes it now. change is held.
 func (p *Pipeline) store(pl plan) {
 	pl.observe = everyone(pl.observer, p.subscribers)
+	if pl.plain != nil {
+		plain := *pl.plain
+		plain.observe = everyone(nil, p.subscribers)
+		pl.plain = &plain
+	}
 	p.plan.Store(&pl)
 }
 

@@ -32,13 +32,13 @@ func Lines(pkg *types.Package) []string {
 }
 
 // private says that a line is a method between the module's own packages: it takes an internal/reading.Instant, a shared
-// reading of the clock, or an internal/ended.Asked, of which the type's name is the whole access control. Nobody outside can
-// call it on purpose.
+// reading of the clock, an internal/toggle.Switch, or an internal/ended.Asked, of which the type's name is the whole access
+// control. Nobody outside can call it on purpose.
 func private(line string) bool {
 	if !strings.HasPrefix(line, "method ") {
 		return false
 	}
-	for _, key := range []string{"reading.Instant", "ended.Asked"} {
+	for _, key := range []string{"reading.Instant", "toggle.Switch", "ended.Asked"} {
 		if key = Module + "/internal/" + key; strings.Contains(line, key+")") || strings.Contains(line, key+",") {
 			return true
 		}

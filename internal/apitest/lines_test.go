@@ -84,11 +84,12 @@ func TestLinesDoNotChangeWithParameterNames(t *testing.T) {
 func TestLeaksFindTypesThatNoUserCanName(t *testing.T) {
 	p := loaded(t)
 	pkg := compiled(t, Module+"/p", `package p
-import ("time"; "github.com/fairlead/fairlead/internal/clock"; "github.com/fairlead/fairlead/internal/reading"; "github.com/fairlead/fairlead/internal/ended")
+import ("time"; "github.com/fairlead/fairlead/internal/clock"; "github.com/fairlead/fairlead/internal/reading"; "github.com/fairlead/fairlead/internal/ended"; "github.com/fairlead/fairlead/internal/toggle")
 func Open(d time.Duration) error
 func Leak(c clock.Clock) error
 func (L) OursAt(now reading.Instant)
 func (L) OursToo(ended.Asked) error
+func (l L) OursAsWell(s toggle.Switch) L
 func At(now reading.Instant)
 type L struct{}
 `, p)

@@ -12,7 +12,7 @@ import (
 
 // Description is what a registry holds, as data; String is the same for a person. It holds no password.
 type Description struct {
-	Enabled   bool
+	Enabled   bool // what every pipeline goes by
 	Store     []Setting
 	Instances []Instance // by section, then by name; the pipelines last
 }
@@ -37,7 +37,7 @@ type Setting struct {
 func (r *Registry) Describe() Description {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	d := Description{Enabled: r.enabled, Store: settings(storeKeys, r.store, &r.store.entry)}
+	d := Description{Enabled: r.on.On(), Store: settings(storeKeys, r.store, &r.store.entry)}
 	d.Instances = slices.Concat(
 		describe(r.retries), describe(r.budgets), describe(r.breakers), describe(r.limits), describe(r.bulkheads), describe(r.timeouts), describe(r.cooldowns),
 	)

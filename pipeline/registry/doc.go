@@ -28,11 +28,18 @@
 // # Changing it
 //
 // [Registry.Reload] changes parameters and keeps what the instances know; [Registry.Watch] does it when a file changes. A document
-// is tried whole on instances of its own before anything is touched, so that an invalid one changes nothing. enabled: false turns
-// every pipeline of the registry into a plain call, each with one atomic store: a call sees all of its pipeline or none of it, and
-// one that has begun keeps what it began with, so that its permits go back to where they are from. Parts that are used by hand,
-// without a pipeline, stay what they are. A pipeline that a reload removed stays, for who holds it, on parts that later reloads
-// may change.
+// is tried whole on instances of its own before anything is touched, so that an invalid one changes nothing. A pipeline that a
+// reload removed stays, for who holds it, on parts that later reloads may change.
+//
+// enabled: false turns every pipeline of the registry into a plain call, those that a reload removed included: with one atomic
+// store for all of them, so that at each instant either all are on or all are off. When Reload has returned, no call that begins
+// sees the old state. Each call, also one inside another, reads the switch once, when it begins, and keeps what it read to its
+// end: its permits go back to where they are from. A reload that switches off does that before everything else, one that
+// switches on does it last: no call that begins meanwhile goes by a part of the new document under the switch of the old one, or
+// the other way round. What has begun meets the limits of its parts as they are when it comes to them, as in every reload. Two
+// documents that are both enabled follow each other part by part: the switch is what makes a change whole. Should a commit fail
+// after its trial did not, all is undone, the switch last: calls may have been plain for that moment, and were never half on.
+// Parts that are used by hand, without a pipeline, know no switch.
 //
 // # Shared instances
 //

@@ -180,7 +180,7 @@ func (r *Registry) chooseStore(d *decoder, doc *document) (opened bool) {
 
 // commit changes what is there, unless d has a problem or finds one. Everything in it was tried before; should it fail all the
 // same, it is undone.
-func (r *Registry) commit(d *decoder, doc *document) (err error) {
+func (r *Registry) commit(d *decoder, doc *document) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -197,31 +197,55 @@ func (r *Registry) commit(d *decoder, doc *document) (err error) {
 	if err := d.err(); err != nil {
 		return err
 	}
-	var undone []func()
-	step := func(undo func(), failed error) {
-		undone = append(undone, undo)
-		err = failed
+	return r.switching(doc.enabled, func() error { return r.change(doc) })
+}
+
+// switching does what changes the registry so that no call meets half of it: off comes before everything else and on after it,
+// so that what changes between the two is seen by nobody. Where do fails, the switch goes back, after the rest.
+func (r *Registry) switching(on bool, do func() error) error {
+	end := r.on.On()
+	defer func() { r.on.Set(end) }()
+	if !on {
+		r.on.Set(false)
 	}
+	err := do()
+	if err == nil {
+		end = on
+	}
+	return err
+}
+
+// change puts the document's parts in force, or none of them.
+func (r *Registry) change(doc *document) error {
+	var undone []*rollback
+	done := false
+	defer func() {
+		if !done {
+			for _, back := range undone { // in this order: what an instance was may need what others were
+				back.undo()
+			}
+		}
+	}()
 	was := r.store
+	undone = append(undone, &rollback{func() { r.store = was }})
 	r.store = doc.store
 	e := r.env()
-	for _, commit := range []func(){
-		func() { step(r.budgets.commit(e, doc.budgets)) },
-		func() { step(r.retries.commit(e, doc.retries)) },
-		func() { step(r.breakers.commit(e, doc.breakers)) },
-		func() { step(r.limits.commit(e, doc.limits)) },
-		func() { step(r.bulkheads.commit(e, doc.bulkheads)) },
-		func() { step(r.timeouts.commit(e, doc.timeouts)) },
-		func() { step(r.cooldowns.commit(e, doc.cooldowns)) },
-		func() { step(r.commitPipelines(doc)) },
+	for _, commit := range []func(*rollback) error{
+		func(back *rollback) error { return r.budgets.commit(e, doc.budgets, back) },
+		func(back *rollback) error { return r.retries.commit(e, doc.retries, back) },
+		func(back *rollback) error { return r.breakers.commit(e, doc.breakers, back) },
+		func(back *rollback) error { return r.limits.commit(e, doc.limits, back) },
+		func(back *rollback) error { return r.bulkheads.commit(e, doc.bulkheads, back) },
+		func(back *rollback) error { return r.timeouts.commit(e, doc.timeouts, back) },
+		func(back *rollback) error { return r.cooldowns.commit(e, doc.cooldowns, back) },
+		func(back *rollback) error { return r.commitPipelines(doc, back) },
 	} {
-		if commit(); err != nil {
-			for _, undo := range undone { // in this order: what an instance was may need what others were
-				undo()
-			}
-			r.store = was
+		back := new(rollback)
+		undone = append(undone, back)
+		if err := commit(back); err != nil {
 			return err
 		}
 	}
+	done = true
 	return nil
 }

@@ -51,6 +51,10 @@ type modelRun struct {
 	pools    map[string]*budget.Tokens
 	cools    map[string]Cooling
 	pipes    map[string]*pipeline.Pipeline
+
+	next  *refDoc // which is being put in force
+	looks int     // at steps of that
+	told  map[string]int
 }
 
 type waiter struct {
@@ -68,9 +72,10 @@ func TestReloadAgainstTheModel(t *testing.T) {
 	m := &modelRun{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 1)), clk: clockwork.NewFakeClock(), ref: newRef(), held: map[string][]*leaf.Permit{}, waiting: map[int]*waiter{},
 		retries: map[string]*retry.Retry{}, breakers: map[string]breaker.Circuit{}, limits: map[string]*ratelimit.Limiter{}, slots: map[string]*bulkhead.Bulkhead{},
-		pools: map[string]*budget.Tokens{}, cools: map[string]Cooling{}, pipes: map[string]*pipeline.Pipeline{},
+		pools: map[string]*budget.Tokens{}, cools: map[string]Cooling{}, pipes: map[string]*pipeline.Pipeline{}, told: map[string]int{},
 	}
 	m.reg = loaded(t, "", WithClock(m.clk))
+	m.spy()
 	m.ref.doc.enabled = true
 	m.where = "the first document"
 	m.reload()
@@ -160,15 +165,20 @@ func (m *modelRun) same(want, got any, what string) {
 
 func (m *modelRun) reload() {
 	doc := randomDoc(m.rnd)
+	m.next = &doc
 	require.NoError(m.t, m.reg.Reload(strings.NewReader(doc.text(m.rnd, nil))), m.where)
+	m.next = nil
 	m.granted(m.ref.put(doc))
 	m.get()
+	m.subscribe()
 	m.compare()
 }
 
 func (m *modelRun) invalid() {
 	fault := faults[m.rnd.IntN(len(faults))]
+	looks := m.looks
 	require.Error(m.t, m.reg.Reload(strings.NewReader(randomDoc(m.rnd).text(m.rnd, fault))), "%s: %v", m.where, fault)
+	m.same(looks, m.looks, "nothing is touched")
 	m.get()
 	m.compare()
 }
@@ -243,7 +253,7 @@ func (m *modelRun) run(name string) {
 		return
 	}
 	failed := m.rnd.IntN(2) == 0
-	ran := false
+	ran, told := false, m.told[name]
 	err := m.pipes[name].Run(bg, func(context.Context) error {
 		if ran = true; failed {
 			return errDown
@@ -258,6 +268,7 @@ func (m *modelRun) run(name string) {
 	}
 	m.same(want, ran, "a call through "+name)
 	m.same(want && !failed, err == nil, "a call through "+name)
+	m.same(told+1, m.told[name], "a subscriber of "+name)
 }
 
 // get asks for every name: the same pointer as ever, or the error that lists what is there.

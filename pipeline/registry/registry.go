@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/toggle"
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
@@ -28,7 +29,7 @@ type Registry struct {
 
 	mu           sync.RWMutex // guards what follows
 	closed       bool
-	enabled      bool
+	on           toggle.Switch // what all pipelines go by; turned under mu
 	store        *store
 	retries      *shelf[retrySpec, *retry.Retry]
 	budgets      *shelf[budgetSpec, anyBudget]
@@ -82,7 +83,7 @@ func load(parse func() (*yaml.Node, error), opts []Option) (*Registry, error) {
 		return nil, err
 	}
 	r := &Registry{
-		options: o, enabled: true, everPipeline: map[string]*handle{},
+		options: o, on: toggle.New(true), everPipeline: map[string]*handle{},
 		retries: newShelf(retryKind), budgets: newShelf(budgetKind), breakers: newShelf(breakerKind), limits: newShelf(limitKind),
 		bulkheads: newShelf(slotsKind), timeouts: newShelf(timeoutKind), cooldowns: newShelf(cooldownKind),
 	}

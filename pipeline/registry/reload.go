@@ -7,7 +7,10 @@ import (
 
 // Reload puts another document in force, YAML or JSON, and keeps the history: token balances, open circuits and their times,
 // permits and queues stay. With an error, which is as LoadYAML's, nothing changes: one invalid section is enough. A name that
-// the document no longer has keeps its instance for who holds it, and comes back with it.
+// the document no longer has keeps its instance for who holds it, and comes back with it. It goes on going by the switch, and by
+// what its parts have become, whether or not that would still pass for a document.
+//
+// When Reload returns, no call that begins sees what was before; what calls can see meanwhile is in the package's comment.
 //
 // What cannot change is an error, too: whether an instance is shared, what a shared one was made with (its keys that speak of
 // the store, and the section store), whether a limiter is a quota, whether a retry budget is a pool.

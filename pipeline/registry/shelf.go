@@ -161,32 +161,26 @@ func (s *shelf[S, T]) compare(d *decoder, was, spec *S) {
 	}
 }
 
-// commit puts p in force. Its undo is for a fault that the trial did not find.
-func (s *shelf[S, T]) commit(e *env, p *plan[S, T]) (undo func(), err error) {
-	var undone []func()
-	undo = func() {
-		for _, f := range slices.Backward(undone) {
-			f()
-		}
-	}
+// commit puts p in force.
+func (s *shelf[S, T]) commit(e *env, p *plan[S, T], back *rollback) error {
 	before, all := s.now, s.all
-	undone = append(undone, func() { s.now, s.all = before, all })
+	back.add(func() { s.now, s.all = before, all })
 	now := make(map[string]*slot[S, T], len(p.specs))
 	for name, spec := range p.specs {
 		here := s.ever[name]
 		if here == nil {
 			here = &slot[S, T]{item: p.trial[name]}
 			s.ever[name] = here
-			undone = append(undone, func() { delete(s.ever, name) })
+			back.add(func() { delete(s.ever, name) })
 		} else {
 			was := here.spec
-			undone = append(undone, func() {
+			back.add(func() {
 				here.spec = was
 				_ = s.update(e, here.item, &was)
 			})
 		}
 		if err := s.update(e, here.item, spec); err != nil {
-			return undo, fmt.Errorf("%s: %w", s.entry(spec).at.path, err)
+			return fmt.Errorf("%s: %w", s.entry(spec).at.path, err)
 		}
 		here.spec = *spec
 		now[name] = here
@@ -199,7 +193,7 @@ func (s *shelf[S, T]) commit(e *env, p *plan[S, T]) (undo func(), err error) {
 		}
 	}
 	s.now, s.all = now, p.all
-	return undo, nil
+	return nil
 }
 
 // get is the instance of that name; ok is false where it would have to be made first (see serve).
