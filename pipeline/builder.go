@@ -101,7 +101,8 @@ func (b Builder) BreakerOutsideRetry() Builder {
 	return b
 }
 
-// RetryOnBulkheadFull retries refusals of the Bulkhead layer; they count against MaxAttempts.
+// RetryOnBulkheadFull retries refusals of the Bulkhead layer; they count against MaxAttempts. Where the retry has Unlimited
+// attempts and no delay (Immediate), it spins until the time is over: nothing ran, so nothing is paid for.
 func (b Builder) RetryOnBulkheadFull() Builder {
 	b.retryFull = true
 	return b
