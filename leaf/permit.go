@@ -45,7 +45,8 @@ type settlerAt interface {
 	SettleAt(ctx context.Context, token uint64, o Outcome, now reading.Instant) error
 }
 
-// SettleAt is Settle for a caller who has read real time just now: the pipeline, which shares the reading with others.
+// SettleAt is Settle for a caller who has read real time just now: the pipeline, which shares the reading with others, where it
+// knows that the settler is the guard that it asked.
 func (p *Permit) SettleAt(ctx context.Context, o Outcome, now reading.Instant) error {
 	at, ok := p.settler.(settlerAt)
 	if !ok {

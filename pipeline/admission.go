@@ -92,7 +92,7 @@ func (a *admission) settle(ctx context.Context, o leaf.Outcome) {
 
 // settleAt is settle with a reading of real time, as long as nobody may have waited since it was made.
 func (a *admission) settleAt(guards []layer, ctx context.Context, o leaf.Outcome, now reading.Instant) {
-	for fresh := true; fresh && a.held > 0; fresh = guards[a.held].at != nil {
+	for fresh := true; fresh && a.held > 0 && guards[a.held-1].at != nil; fresh = guards[a.held].quiet {
 		a.held--
 		if a.late&(1<<a.held) == 0 {
 			_ = a.permits[a.held].SettleAt(ctx, o, now)

@@ -240,8 +240,7 @@ func (b Builder) compile(clk clock.Clock) *plan {
 			p.breaker, _ = l.guard.(leaf.Peeker)
 		}
 		if clk.Real() {
-			l.at, _ = l.guard.(sharer)
-			_, l.reads = l.guard.(reader)
+			l.share()
 		}
 		p.guards = append(p.guards, l)
 	}

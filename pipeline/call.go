@@ -59,6 +59,7 @@ type call struct {
 	by        kind         // the last guard that did
 	unsent    retry.Reason // why the loop would not begin
 	finished  bool
+	heard     bool // call_started
 	untold    bool // the last run's attempt_finished
 	told      bool // call_finished
 
@@ -79,6 +80,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.startClock(deadline, hasDeadline)
 	}
 	if p.observe != nil {
+		c.heard = true // also where the observer panics
 		c.tell(c.began, &Event{Kind: CallStarted})
 		c.fresh = false
 	}
@@ -221,14 +223,15 @@ func (c *call) conclude(err error) {
 		end = c.plan.clock.Now()
 		c.ended = end
 		c.outcome.Took = max(0, time.Duration(end-c.entered))
-		c.took += c.outcome.Took
 	}
+	took := c.outcome.Took
 	c.failure = err
 	if err != nil {
 		c.judge(end)
 	} else if c.timed && c.plan.clock.Real() {
 		c.reading, c.fresh = reading.At(end), true
 	}
+	c.took += took // not where a Judge has panicked: panicked counts it then
 }
 
 // endLimit ends the attempt's own context; the total's lives on.

@@ -61,11 +61,14 @@ func (l *layer) described() (Layer, any) {
 	return Layer{Kind: l.kind.String(), Name: nameOf(l.guard)}, l.guard
 }
 
-func nameOf(g leaf.Guard) string {
-	if i, ok := g.(leaf.Inspector); ok {
-		return i.Inspect().Name
+// nameOf is what an Inspector calls itself; one that panics has no name, and hides no other layer.
+func nameOf(g leaf.Guard) (name string) {
+	i, ok := g.(leaf.Inspector)
+	if !ok {
+		return ""
 	}
-	return ""
+	defer func() { _ = recover() }()
+	return i.Inspect().Name
 }
 
 // String prints the nesting, outermost first.

@@ -208,3 +208,26 @@ func TestStaleReadingOfARefusedTry(t *testing.T) {
 		require.Equal(t, 1, runs, "the first has its 2 s from when it began")
 	})
 }
+
+// A breaker's Settle may tell its hook, which may take its time.
+func TestStaleReadingAfterAHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settle := func(b *breaker.Breaker, err error) {
+			p, refused := b.Acquire(t.Context())
+			require.NoError(t, refused)
+			_ = p.Settle(t.Context(), leaf.Outcome{Err: err})
+		}
+		outer := breaker.MustNew(breaker.Config{})
+		inner := breaker.MustNew(breaker.Config{Consecutive: 1, OpenFor: time.Second, OnChange: func(c breaker.Change) {
+			if c.To == breaker.Closed {
+				<-time.After(30 * time.Second)
+			}
+		}})
+		p := pipeline.For("p").Breaker(outer).With(inner).AttemptTimeout(timeout.MustNew(timeout.Config{Limit: time.Minute})).MustBuild()
+		settle(inner, errDown)
+		<-time.After(time.Second)
+		settle(outer, nil) // its bucket begins now
+		require.NoError(t, p.Run(t.Context(), func(context.Context) error { return nil }))
+		require.Equal(t, 1, outer.Snapshot().Calls, "the first has left the window; the call's own has just been told")
+	})
+}

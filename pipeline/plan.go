@@ -63,8 +63,9 @@ type plan struct {
 // layer is one guard of a plan.
 type layer struct {
 	guard   leaf.Guard
-	at      sharer // guard, where it can be asked with a reading of the attempt's; nil = it cannot
+	at      sharer // guard, where it can be asked with a reading of the attempt's; nil = it cannot …
 	reads   bool   // … and goes by it
+	quiet   bool   // … and settles without taking time
 	kind    kind
 	retried bool // its refusals are retried, by opt-in
 }
@@ -73,11 +74,18 @@ type layer struct {
 // makes it stale, and so may every guard that is no sharer.
 type sharer interface {
 	AcquireAt(ctx context.Context, now reading.Instant) (p leaf.Permit, fresh bool, err error)
+	Sharing(reading.Instant) reading.Sharing
 }
 
-// reader is a sharer that goes by the reading, which must be fresh.
-type reader interface {
-	GoesBy(now reading.Instant)
+// share finds out whether the guard shares readings. One that embeds such a guard has its methods, too, and is asked by its own.
+func (l *layer) share() {
+	at, ok := l.guard.(sharer)
+	if !ok {
+		return
+	}
+	if s := at.Sharing(reading.Instant{}); s.Self == any(l.guard) {
+		l.at, l.reads, l.quiet = at, s.Reads, s.Quiet
+	}
 }
 
 // bare is what the zero Pipeline runs: a plain call.

@@ -60,7 +60,7 @@ func hinted(err error) time.Duration {
 
 // unwindEvents tells the events of a call that did not return: the attempt's where that is owed, then the call's.
 func (c *call) unwindEvents(inside bool) {
-	if c.plan.observe == nil || c.told {
+	if !c.heard || c.told {
 		return
 	}
 	defer quietly(func() {

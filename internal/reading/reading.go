@@ -12,3 +12,10 @@ func At(ns int64) Instant { return Instant{ns} }
 
 // Nanoseconds is what was read.
 func (i Instant) Nanoseconds() int64 { return i.ns }
+
+// Sharing is what a guard that shares readings says of itself.
+type Sharing struct {
+	Self  any  // the guard: one that embeds it, and may have an Acquire or a Settle of its own, is not it
+	Reads bool // its AcquireAt goes by the reading, which must be fresh; otherwise it only says whether it waited
+	Quiet bool // its Settle takes no time: it tells no hook
+}

@@ -117,6 +117,11 @@ func (b *Breaker) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Perm
 	return
 }
 
+// Sharing is for the pipeline. A result may tell OnChange.
+func (b *Breaker) Sharing(reading.Instant) reading.Sharing {
+	return reading.Sharing{Self: b}
+}
+
 // TryAcquire is Acquire.
 func (b *Breaker) TryAcquire(ctx context.Context) (leaf.Permit, error) { return b.Acquire(ctx) }
 

@@ -124,6 +124,11 @@ func (b *Bulkhead) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Per
 	return
 }
 
+// Sharing is for the pipeline.
+func (b *Bulkhead) Sharing(reading.Instant) reading.Sharing {
+	return reading.Sharing{Self: b, Quiet: true}
+}
+
 // TryAcquire takes a free slot or refuses; it overtakes nobody who waits.
 func (b *Bulkhead) TryAcquire(ctx context.Context) (leaf.Permit, error) {
 	if err := ended.Err(ctx); err != nil {

@@ -100,6 +100,11 @@ func (c *Cooldown) AcquireAt(ctx context.Context, _ reading.Instant) (p leaf.Per
 	return
 }
 
+// Sharing is for the pipeline.
+func (c *Cooldown) Sharing(reading.Instant) reading.Sharing {
+	return reading.Sharing{Self: c, Quiet: true}
+}
+
 // TryAcquire is Acquire.
 func (c *Cooldown) TryAcquire(ctx context.Context) (leaf.Permit, error) { return c.Acquire(ctx) }
 

@@ -102,8 +102,10 @@ func (l *Limiter) AcquireAt(ctx context.Context, now reading.Instant) (p leaf.Pe
 	return
 }
 
-// GoesBy tells the pipeline that AcquireAt decides by its reading.
-func (l *Limiter) GoesBy(reading.Instant) {}
+// Sharing is for the pipeline.
+func (l *Limiter) Sharing(reading.Instant) reading.Sharing {
+	return reading.Sharing{Self: l, Reads: true, Quiet: true}
+}
 
 // TryAcquire takes 1 token that is there, or refuses; it overtakes nobody who waits.
 func (l *Limiter) TryAcquire(ctx context.Context) (leaf.Permit, error) {
