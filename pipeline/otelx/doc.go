@@ -28,9 +28,13 @@
 //	resilience.circuit_breaker.state   closed, open, half_open
 //
 // The gauges are read when a reader collects, from whatever shows itself as a breaker or a bulkhead (leaf.Inspector), your own
-// guards and those behind a leaf.Shadow included; a leaf.Keyed shows its guards as one, and none of them here. A guard or a
-// budget that several pipelines share is reported for each of them: compare such series, do not add them. Two pipelines of one
-// name share their series: give each a name of its own.
+// guards and those behind a leaf.Shadow included; a leaf.Keyed shows its guards as one, and none of them here. A guard
+// that panics when asked is left out, and nothing else is. A guard or a budget that pipelines of several names share is reported
+// for each name: compare such series, do not add them.
+//
+// Two pipelines of one name share their series, and so do two guards of one name in a pipeline. Their values are added up: calls
+// as well as slots in use, breakers in a state (so that 2 may be open), and tokens. A guard or a budget that such pipelines
+// share is counted once. To tell them apart, give each a name of its own.
 //
 // An attempt is an event resilience.attempt on the span that the caller's context carries, if that records: never a new span.
 // Its attributes: resilience.pipeline.name, resilience.attempt.number, resilience.attempt.duration (s), resilience.outcome,

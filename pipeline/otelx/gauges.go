@@ -2,34 +2,24 @@ package otelx
 
 import (
 	"context"
-	"strings"
+	"slices"
 
-	"github.com/fairlead/fairlead/leaf"
-	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
-// states are those of a circuit breaker.
-var states = []string{"closed", "open", "half_open"}
-
 // collect fills the gauges when a reader asks. The guards are looked at without mu: they may be anybody's.
 func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
+	c := tally{instruments: &t.instruments, sums: map[place]int64{}, met: map[sight]bool{}}
 	for _, p := range t.pipelines() {
-		t.show(o, p)
+		c.pipeline(p)
+	}
+	for at, sum := range c.sums {
+		attrs := slices.DeleteFunc(at.attrs[:], func(a attribute.KeyValue) bool { return !a.Valid() })
+		o.ObserveInt64(*at.gauge, sum, metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	}
 	return nil
-}
-
-// show observes the layers of one pipeline. A guard of somebody's own whose Inspect panics ends that, and nothing else: a scrape
-// must not end the program.
-func (t *Telemetry) show(o metric.Observer, p *pipeline.Pipeline) {
-	defer func() { _ = recover() }()
-	name := pipelineName.String(p.Name())
-	for _, behind := range p.Layers() {
-		t.showLayer(o, name, behind)
-	}
 }
 
 // pipelines is what is watched now. Sources are asked for what has come and gone.
@@ -38,7 +28,7 @@ func (t *Telemetry) pipelines() []*pipeline.Pipeline {
 	defer t.mu.Unlock()
 	for s := range t.sources {
 		func() {
-			defer func() { _ = recover() }() // as in show
+			defer func() { _ = recover() }() // as of a guard
 			t.refresh(s)
 		}()
 	}
@@ -47,46 +37,4 @@ func (t *Telemetry) pipelines() []*pipeline.Pipeline {
 		all = append(all, p)
 	}
 	return all
-}
-
-func (t *Telemetry) showLayer(o metric.Observer, name attribute.KeyValue, behind any) {
-	switch behind := behind.(type) {
-	case *retry.Retry:
-		if b, ok := behind.Config().Budget.(interface{ Balance() int }); ok {
-			o.ObserveInt64(t.instruments.balance, int64(b.Balance()), with(name))
-		}
-	case leaf.Inspector:
-		switch s := behind.Inspect(); s.Kind {
-		case "breaker":
-			t.showBreaker(o, name, s)
-		case "bulkhead":
-			for _, g := range s.Gauges {
-				if g.Name == "in_use" {
-					o.ObserveInt64(t.instruments.inUse, int64(g.Value), with(name, bulkheadName.String(s.Name)))
-				}
-			}
-		}
-	}
-}
-
-// showBreaker observes each state, so that a series that ended is told from one that is 0. A word of a guard of your own is one more.
-func (t *Telemetry) showBreaker(o metric.Observer, name attribute.KeyValue, s leaf.Snapshot) {
-	now, known := strings.ReplaceAll(s.State, "-", "_"), false
-	observe := func(state string, value int64) {
-		o.ObserveInt64(t.instruments.state, value, with(name, breakerName.String(s.Name), breakerState.String(state)))
-	}
-	for _, state := range states {
-		is := int64(0)
-		if state == now {
-			is, known = 1, true
-		}
-		observe(state, is)
-	}
-	if !known {
-		observe(now, 1)
-	}
-}
-
-func with(attrs ...attribute.KeyValue) metric.ObserveOption {
-	return metric.WithAttributeSet(attribute.NewSet(attrs...))
 }

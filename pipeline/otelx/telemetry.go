@@ -69,8 +69,8 @@ func New(cfg Config) (*Telemetry, error) {
 }
 
 // Watch counts p's calls, and shows its guards, until stop or Close: whatever Update makes of it. A pipeline that is watched
-// twice is counted once, until both have stopped. stop is idempotent; calls that have begun are still counted at their end. An
-// error says that p is nil, or ErrClosed.
+// twice is counted once, until both have stopped; two pipelines of one name are added up. stop is idempotent; calls that have
+// begun are still counted at their end. An error says that p is nil, or ErrClosed.
 //
 // Watch subscribes [Telemetry.Observe]: a pipeline whose Builder observes with it already would be counted twice.
 func (t *Telemetry) Watch(p *pipeline.Pipeline) (stop func(), err error) {

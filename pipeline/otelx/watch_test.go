@@ -250,7 +250,8 @@ func (p *panicking) Pipelines() []*pipeline.Pipeline {
 	return p.all
 }
 
-// Guards of somebody's own: one that panics ends what its pipeline shows, one with words of its own shows them, a Shadow shows what is behind it.
+// Guards of somebody's own: one that panics is left out, and nothing else is; one with words of its own shows them, a Shadow shows what
+// is behind it.
 func TestGuardsOfYourOwn(t *testing.T) {
 	d := newDesk(t)
 	own := hostile{func() leaf.Snapshot { return leaf.Snapshot{Kind: "breaker", Name: "own", State: "brown-out"} }}
@@ -264,13 +265,14 @@ func TestGuardsOfYourOwn(t *testing.T) {
 		"gauge resilience.circuit_breaker.state {breaker}{circuit_breaker.name=own circuit_breaker.state=brown_out pipeline.name=p}": "1",
 		"gauge resilience.bulkhead.in_use {call}{bulkhead.name=shadowed pipeline.name=p}":                                            "0",
 		"gauge resilience.bulkhead.in_use {call}{bulkhead.name=b pipeline.name=p}":                                                   "0",
+		"gauge resilience.bulkhead.in_use {call}{bulkhead.name=behind pipeline.name=bad}":                                            "0",
 	}, only(d.read(t), "gauge"))
 
 	require.PanicsWithValue(t, "list", func() { _ = d.WatchAll(&panicking{}) })
-	require.Len(t, only(d.read(t), "gauge"), 6, "and nothing is wedged")
+	require.Len(t, only(d.read(t), "gauge"), 7, "and nothing is wedged")
 	other := pipeline.For("other").Bulkhead(slotsOf("b")).MustBuild()
 	require.NoError(t, d.WatchAll(&panicking{answers: 1, all: []*pipeline.Pipeline{other}}))
-	require.Len(t, only(d.read(t), "gauge"), 7, "a source that panics at a collection leaves things as they were")
+	require.Len(t, only(d.read(t), "gauge"), 8, "a source that panics at a collection leaves things as they were")
 }
 
 // Retry budgets: the default one of each retry, a shared one for each pipeline, none.

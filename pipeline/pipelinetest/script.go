@@ -3,6 +3,7 @@ package pipelinetest
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"sync"
 	"testing"
@@ -17,7 +18,8 @@ type Scripted[T any] struct {
 	clock clockwork.Clock
 
 	mu    sync.Mutex
-	steps []Step
+	steps []Step // those that are left; the first one's times are what is left of it
+	whole int    // runs that the script is for; saturates
 	runs  int
 }
 
@@ -47,9 +49,9 @@ func Script[T any](tb testing.TB, steps ...Step) *Scripted[T] {
 		if step.many && step.times < 1 {
 			bad("at least 1 time")
 		}
-		for range max(1, step.times) {
-			s.steps = append(s.steps, step)
-		}
+		step.times = max(1, step.times)
+		s.steps = append(s.steps, step)
+		s.whole += min(step.times, math.MaxInt-s.whole)
 	}
 	return s
 }
@@ -95,8 +97,12 @@ func (s *Scripted[T]) next() (Step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs++
-	if s.runs > len(s.steps) {
-		return Step{}, retry.Permanent(fmt.Errorf("pipelinetest: run %d of a script for %d", s.runs, len(s.steps)))
+	if len(s.steps) == 0 {
+		return Step{}, retry.Permanent(fmt.Errorf("pipelinetest: run %d of a script for %d", s.runs, s.whole))
 	}
-	return s.steps[s.runs-1], nil
+	step := s.steps[0]
+	if s.steps[0].times--; s.steps[0].times == 0 {
+		s.steps = s.steps[1:]
+	}
+	return step, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,9 @@ func TestAScriptThatCannotBePlayedEndsTheTestAtOnce(t *testing.T) {
 		},
 		"step 1 of the script is Fail(down).Times(0): want at least 1 time": func(tb testing.TB) {
 			pipelinetest.Script[string](tb, pipelinetest.Fail(errDown).Times(0))
+		},
+		"step 1 of the script is Return(1).Times(-1): want at least 1 time": func(tb testing.TB) {
+			pipelinetest.Script[int](tb, pipelinetest.Return(1).Times(-1))
 		},
 		"step 1 of the script is Block().After(-1s): want a time of 0 or more": func(tb testing.TB) {
 			pipelinetest.Script[string](tb, pipelinetest.Block().After(-time.Second))
@@ -179,4 +183,35 @@ func TestAScriptMayRunOnManyGoroutines(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, n, s.Runs())
+}
+
+func TestAllocTimesCountsDownInsteadOfCopyingTheStep(t *testing.T) {
+	of := func(times int) float64 {
+		step := pipelinetest.Fail(errDown).Times(times)
+		return testing.AllocsPerRun(10, func() { pipelinetest.Script[int](t, step) })
+	}
+	require.Equal(t, of(1), of(1<<16))
+}
+
+func TestTimesMaxIntIsForEver(t *testing.T) {
+	s := pipelinetest.Script[int](t, pipelinetest.Return(1), pipelinetest.Fail(errDown).Times(math.MaxInt), pipelinetest.Return(2))
+	v, err := s.Do(t.Context())
+	require.Equal(t, 1, v)
+	require.NoError(t, err)
+	for range 10_000 {
+		_, err := s.Do(t.Context())
+		require.Equal(t, errDown, err)
+	}
+	require.Equal(t, 10_001, s.Runs())
+}
+
+func TestStepsThatAScriptTookAreTheCallersStill(t *testing.T) {
+	steps := []pipelinetest.Step{pipelinetest.Fail(errDown).Times(2), pipelinetest.Return(1)}
+	for range 2 {
+		s := pipelinetest.Script[int](t, steps...)
+		for _, want := range []int{0, 0, 1} {
+			v, _ := s.Do(t.Context())
+			require.Equal(t, want, v)
+		}
+	}
 }

@@ -19,8 +19,8 @@ type Step struct {
 
 	after time.Duration
 	deaf  bool
-	many  bool // times was given
-	times int
+	many  bool // Times was called
+	times int  // in a script, what is left of them
 }
 
 type stepKind uint8
@@ -59,7 +59,7 @@ func (s Step) Late(d time.Duration) Step {
 	return s
 }
 
-// Times is s in n runs, one after the other; n from 1.
+// Times is s in n runs, one after the other; n from 1, math.MaxInt = for ever. It costs no more than one run does.
 func (s Step) Times(n int) Step {
 	s.times, s.many = n, true
 	return s
