@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"flag"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +37,30 @@ func TestYoursIsTheFilesPipelineInEachProcess(t *testing.T) {
 	got, want := simulated(t, scenarioOf("throttle"), p), storming(t, "throttle", "full")
 	require.Equal(t, want.Summary, got.Summary)
 	require.Equal(t, want.Series, got.Series)
+}
+
+// The file that the documentation and the usage name is there, and does what it says of itself.
+func TestTheFileThatIsShippedIsAPolicyToBeginWith(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var usage bytes.Buffer
+	require.ErrorIs(t, command(bubblesOf(t), []string{"-h"}, io.Discard, &usage), flag.ErrHelp)
+	for where, text := range map[string]string{"doc.go": string(doc), "the usage": usage.String()} {
+		files := regexp.MustCompile(`\S+\.yaml`).FindAllString(text, -1)
+		require.Equal(t, []string{"examples/storm/policy.yaml"}, files, where)
+	}
+	p, err := yours(filepath.Join("..", "..", "examples", "storm", "policy.yaml"), "")
+	require.NoError(t, err)
+	faults, err := pick("-scenarios", "brownout,sick", scenarios, scenario.id)
+	require.NoError(t, err)
+	d, err := storms(bubblesOf(t), faults, []policy{policyOf("full"), p}, 1)
+	require.NoError(t, err)
+	brownout, sick := d.Scenarios[0].Runs, d.Scenarios[1].Runs
+	require.InDelta(t, 2.3, brownout[0].Summary.Worst, 0.05)
+	require.InDelta(t, 1.6, brownout[1].Summary.Worst, 0.05)
+	require.Equal(t, []int{2, 6}, []int{brownout[0].Summary.Recovered, brownout[1].Summary.Recovered})
+	require.InDelta(t, 0.99, sick[0].Summary.During, 0.005)
+	require.InDelta(t, 0.96, sick[1].Summary.During, 0.005)
 }
 
 func TestAJSONFileIsYoursToo(t *testing.T) {

@@ -1,11 +1,11 @@
 // Command storm shows what a policy does in an outage: real pipelines and leaves of Fairlead, none of them re-implemented, driven
 // through faults in virtual time, one policy beside another.
 //
-//	go run ./examples/storm                                   # tables; the curves go to a page in the temporary folder
-//	go run ./examples/storm -config resilience.yaml           # your own pipeline, from a registry file, beside them
-//	go run ./examples/storm -scenarios brownout -clients 20   # one fault, the same calls from fewer processes
-//	go run ./examples/storm -json                             # everything, for machines
-//	go run ./examples/storm -pictures examples/storm/pictures # the pictures of README.md
+//	go run ./examples/storm                                          # tables; the curves go to a page in the temporary folder
+//	go run ./examples/storm -config examples/storm/policy.yaml       # your own pipeline, from a registry file, beside them
+//	go run ./examples/storm -scenarios brownout -clients 20          # one fault, the same calls from fewer processes
+//	go run ./examples/storm -json                                    # everything, for machines
+//	go run ./examples/storm -pictures examples/storm/pictures        # the pictures of README.md
 //
 // # The model
 //

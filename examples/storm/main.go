@@ -44,7 +44,7 @@ func command(in bubbles, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&s.clients, "clients", 0, "send the same calls from so many processes; 0 = as the scenario says; 1 to 10000")
 	flags.StringVar(&s.scenarios, "scenarios", "", "some of "+names(scenarios, scenario.id)+", with commas; empty = all")
 	flags.StringVar(&s.policies, "policies", "", "some of "+names(policies, policy.id)+", with commas; empty = all")
-	flags.StringVar(&s.config, "config", "", "a registry file, YAML or JSON, whose pipeline is compared too")
+	flags.StringVar(&s.config, "config", "", "a registry file, YAML or JSON, whose pipeline is compared too, such as examples/storm/policy.yaml")
 	flags.StringVar(&s.pipeline, "pipeline", "", "its name in that file; empty = the only one")
 	flags.StringVar(&s.html, "html", filepath.Join(os.TempDir(), "fairlead-storm.html"), "where the report goes; empty = nowhere")
 	flags.BoolVar(&s.json, "json", false, "everything to stdout as JSON, instead of the tables; no report unless -html is given")

@@ -56,8 +56,8 @@ var breakerKind = &kind[breakerSpec, circuit]{
 		wholeKey("half-open-max-calls", 1, math.MaxInt, func(s *breakerSpec) *int { return &s.cfg.Probes }),
 		wholeKey("probe-successes", 1, math.MaxInt, func(s *breakerSpec) *int { return &s.cfg.ProbeSuccesses }),
 		{name: "half-open-probe-timeout", read: durationKey("", orZero, func(s *breakerSpec) *time.Duration { return &s.lease }).read, show: showLease},
-		matchersKey("record-on", func(s *breakerSpec) *matchers { return &s.recordOn }),
-		zero(offDurationKey("blame-after", func(s *breakerSpec) *time.Duration { return &s.cfg.BlameAfter }), ""),
+		defaulting("all", matchersKey("record-on", func(s *breakerSpec) *matchers { return &s.recordOn })),
+		zero(offDurationKey("blame-after", func(s *breakerSpec) *time.Duration { return &s.cfg.BlameAfter }), "half of the time given, at most 100ms"),
 		sharedKey(sharingOfBreaker),
 		outageOf(sharingOfBreaker),
 		idleKey(sharingOfBreaker),
@@ -91,7 +91,7 @@ func showLease(s *breakerSpec) string {
 	case breaker.NoLease:
 		return "0s"
 	case 0:
-		return "" // the open time
+		return "the open time"
 	}
 	return s.cfg.ProbeLease.String()
 }
@@ -131,8 +131,22 @@ func checkBreaker(d *decoder, s *breakerSpec) {
 		s.reporters = 1
 	}
 	s.inherit(&s.entry, d.store)
-	_, err := breaker.New(s.cfg)
-	d.translate(&s.entry, "breaker", breakerFields, err)
+	made, err := breaker.New(s.cfg)
+	if err != nil {
+		d.translate(&s.entry, "breaker", breakerFields, err)
+		return
+	}
+	s.checkDefaults(d, made.Config())
+}
+
+// checkDefaults finds what is written, and could do nothing beside a default that nobody wrote.
+func (s *breakerSpec) checkDefaults(d *decoder, now breaker.Config) {
+	if s.has("consecutive") && !s.has("minimum-number-of-calls") && now.Consecutive >= now.MinCalls {
+		d.bad(s.place("consecutive"), "less than minimum-number-of-calls, which is %d by default: it could never be reached", now.MinCalls)
+	}
+	if now.OpenGrowth > 1 && !s.has("max-open-for") && now.MaxOpenFor <= now.OpenFor {
+		d.bad(s.place("open-growth"), "a max-open-for as well, above wait-duration-in-open: by default it is %v, and nothing would grow", now.MaxOpenFor)
+	}
 }
 
 // config is the leaf's, with what the document cannot say.

@@ -38,7 +38,15 @@ var slotsKind = &kind[slotsSpec, slots]{
 	keys: []key[slotsSpec]{
 		wholeKey("max-concurrent", 1, math.MaxInt, func(s *slotsSpec) *int { return &s.cfg.MaxConcurrent }),
 		durationKey("max-wait", orZero, func(s *slotsSpec) *time.Duration { return &s.cfg.MaxWait }),
-		zero(wholeKey("max-queue", 1, math.MaxInt, func(s *slotsSpec) *int { return &s.cfg.MaxQueue }), ""),
+		{name: "max-queue", read: wholeKey("", 1, math.MaxInt, queueOf).read, show: func(s *slotsSpec) string {
+			switch {
+			case s.cfg.MaxQueue > 0:
+				return number(s.cfg.MaxQueue)
+			case s.cfg.MaxWait > 0:
+				return "as many as wait"
+			}
+			return ""
+		}},
 		sharedKey(sharingOfSlots),
 		ofSharing(durationKey("permit-ttl", positive, func(s *slotsSpec) *time.Duration { return &s.lease }), sharingOfSlots),
 		outageOf(sharingOfSlots),
@@ -80,6 +88,8 @@ var slotsKind = &kind[slotsSpec, slots]{
 	},
 	close: func(ctx context.Context, b slots) error { return closeShared(ctx, b) },
 }
+
+func queueOf(s *slotsSpec) *int { return &s.cfg.MaxQueue }
 
 func (s *slotsSpec) options(e *env) redisbulkhead.Options {
 	return redisbulkhead.Options{

@@ -22,6 +22,7 @@ type Cooling interface {
 	leaf.Peeker
 	leaf.Hinter
 	leaf.Inspector
+	// Wait is how long it refuses from now on, as far as this process knows: no store is asked; 0 = it admits.
 	Wait() time.Duration
 }
 

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostErrors is how many problems of one document are told.
+// mostErrors is how many problems of one document are told, and counted beyond.
 const mostErrors = 100
 
 // decoder collects every problem of a document.

@@ -29,7 +29,7 @@ type Instance struct {
 // Setting is one key of an instance.
 type Setting struct {
 	Key     string
-	Value   string // as a document could say it
+	Value   string // as a document could say it; of a default that follows something else, or is many, in words
 	Default bool   // the document does not set it
 }
 
@@ -113,7 +113,7 @@ func stateText(s leaf.Snapshot) string {
 		parts = append(parts, s.State)
 	}
 	for _, g := range s.Gauges {
-		if cmp.Or(g.Value, g.Limit) == 0 {
+		if cmp.Or(g.Value, g.Limit) == 0 && g.Name != balanceGauge {
 			continue
 		}
 		text := g.Name + " " + rounded(g.Value)

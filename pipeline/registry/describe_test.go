@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/pipeline"
 )
@@ -50,6 +53,9 @@ circuit-breaker payments  (open, failure_rate 0/0.5, probes 0/1, wait_seconds 20
   open-jitter              false  (default)
   half-open-max-calls      1  (default)
   probe-successes          1  (default)
+  half-open-probe-timeout  the open time  (default)
+  record-on                all  (default)
+  blame-after              half of the time given, at most 100ms  (default)
   shared                   false  (default)
 
 bulkhead db  (in_use 0/10)
@@ -68,6 +74,61 @@ pipelines billing
 `, r.Describe().String())
 	_, err := json.Marshal(r.Describe())
 	assert.NoError(t, err)
+}
+
+// What a default follows is said in words: a retry's own budget is there, and can be empty, though no document names it.
+func TestDescribeShowsDefaultsThatFollowSomethingElse(t *testing.T) {
+	r := loaded(t, `
+resilience:
+  retry: { a: { max-attempts: 11, wait-duration: 0 }, free: { budget: none, retry-on: timeout }, some: { budget: pool } }
+  retry-budget: { pool: { capacity: 1 } }
+  circuit-breaker: { a: { half-open-probe-timeout: 0, blame-after: off, record-on: timeout } }
+  bulkhead: { a: { max-concurrent: 1, max-wait: 1s }, b: { max-concurrent: 1, max-wait: 1s, max-queue: 7 } }
+`, WithClock(clockwork.NewFakeClock()))
+	value := func(section, name, key string) (value string, byDefault bool) {
+		r.EachSetting(func(s, n, k, v string, d bool) bool {
+			if s == section && n == name && k == key {
+				value, byDefault = v, d
+			}
+			return true
+		})
+		return value, byDefault
+	}
+	for _, c := range []struct {
+		section, name, key, value string
+		byDefault                 bool
+	}{
+		{"retry", "a", "budget", "its own: ratio 0.2, min-per-second 10, ttl 10s", true},
+		{"retry", "free", "budget", "none", false},
+		{"retry", "some", "budget", "pool", false},
+		{"retry", "a", "retry-on", "all", true},
+		{"retry", "free", "retry-on", "[timeout]", false},
+		{"circuit-breaker", "a", "half-open-probe-timeout", "0s", false},
+		{"circuit-breaker", "a", "blame-after", "off", false},
+		{"circuit-breaker", "a", "record-on", "[timeout]", false},
+		{"bulkhead", "a", "max-queue", "as many as wait", true},
+		{"bulkhead", "b", "max-queue", "7", false},
+	} {
+		value, byDefault := value(c.section, c.name, c.key)
+		assert.Equal(t, c.value, value, "%s %s %s", c.section, c.name, c.key)
+		assert.Equal(t, c.byDefault, byDefault, "%s %s %s", c.section, c.name, c.key)
+	}
+	balances := func() (lines []string) {
+		for line := range strings.Lines(r.Describe().String()) {
+			if strings.HasPrefix(line, "retry") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		return lines
+	}
+	full := r.MustRetry("a").Config().Budget.(*budget.Ratio).Balance()
+	assert.Equal(t, []string{fmt.Sprintf("retry a  (balance %d)", full), "retry free", "retry some  (balance 1)", "retry-budget pool  (balance 1)"}, balances())
+	for _, b := range []budget.Retry{r.MustRetry("a").Config().Budget, r.MustRetryBudget("pool")} {
+		for token, ok := b.Reserve(); ok; token, ok = b.Reserve() {
+			token.Commit()
+		}
+	}
+	assert.Equal(t, []string{"retry a  (balance 0)", "retry free", "retry some  (balance 0)", "retry-budget pool  (balance 0)"}, balances(), "what a person looks for")
 }
 
 func TestNoPasswordInMessages(t *testing.T) {

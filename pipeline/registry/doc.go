@@ -20,7 +20,8 @@
 // Numbers are seconds where a duration is wanted; 250ms, 1h30m, 5d, and ISO 8601 from days to seconds (P1DT2H) are durations,
 // too. The words true and false are the only booleans. What one reader of YAML takes for another thing than the next is refused:
 // 010, 1_000, 1:30, yes, tags, merge keys (<<). Keys, names of instances and matchers are checked; so is what they mean together.
-// All errors of a document come at once, each with its path and the text as written.
+// All errors of a document come at once, each with its path and the text as written; after 100 the rest is counted. What is written
+// never gives way to a default: a wait-duration above what max-wait is where it is not written is an error, and so on.
 //
 // YAML, JSON and Go maps go through one decoder. An alias may stand for a whole entry. Documents above 1 MiB, with more than 1,000
 // names in a section, nested deeper than 32 or with more than 50,000 values are refused.

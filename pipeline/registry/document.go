@@ -134,12 +134,18 @@ func (doc *document) shares() bool {
 }
 
 // apply puts a document in force, or changes nothing. It is called by one goroutine at a time.
-func (r *Registry) apply(node *yaml.Node) error {
+func (r *Registry) apply(node *yaml.Node) (err error) {
 	d := decoder{opts: &r.options}
 	doc := readDocument(&d, node)
 	r.mu.RLock()
 	opened := r.chooseStore(&d, doc)
 	r.mu.RUnlock()
+	inForce := false
+	defer func() { // also where the program's own code, which a pipeline is made with, panics
+		if opened && !inForce {
+			err = errors.Join(err, doc.store.end())
+		}
+	}()
 	trial := env{&r.options, doc.store, func(n string) anyBudget { return doc.budgets.trial[n] }}
 	r.budgets.try(&d, &trial, doc.budgets)
 	r.retries.try(&d, &trial, doc.retries)
@@ -149,10 +155,8 @@ func (r *Registry) apply(node *yaml.Node) error {
 	r.timeouts.try(&d, &trial, doc.timeouts)
 	r.cooldowns.try(&d, &trial, doc.cooldowns)
 	doc.try(&d)
-	err := r.commit(&d, doc)
-	if err != nil && opened {
-		return errors.Join(err, doc.store.end())
-	}
+	err = r.commit(&d, doc)
+	inForce = err == nil
 	return err
 }
 

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/breaker"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/pipeline"
 )
 
@@ -100,4 +103,38 @@ resilience:
 	assert.Equal(t, 50*time.Millisecond, r.bulkheads.now["db"].item.Config().MaxWait)
 	assert.Equal(t, 5*time.Minute, r.MustTimeout("iso").Config().Limit)
 	assert.EqualError(t, second(r.Retry("missing")), "no resilience [retry] instance named [missing]; available: aggressive, default")
+}
+
+// burstingGuard is a guard of the program's that ends what asks it: a pipeline that is built does.
+type burstingGuard struct {
+	leaf.Guard
+	fault func()
+}
+
+func (g burstingGuard) Lease() time.Duration { g.fault(); return 0 }
+
+// A client that was opened for a document which then did not come into force is closed, whatever ended it.
+func TestAHookThatPanicsLeavesNoClientBehind(t *testing.T) {
+	for name, fault := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			r := loaded(t, attempts(2), WithPipeline(func(_ string, b pipeline.Builder) pipeline.Builder {
+				return b.With(burstingGuard{leaf.Shadow(bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 1}), func(context.Context, error) {}), fault})
+			}))
+			var opened redis.UniversalClient
+			watched := *r.bulkheads.kind
+			watched.make = func(e *env, s *slotsSpec) (slots, error) { opened = e.store.client; return slotsKind.make(e, s) }
+			r.bulkheads.kind = &watched
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				_ = r.Reload(strings.NewReader("resilience: {store: {redis: 'redis://127.0.0.1:1'}, bulkhead: {db: {max-concurrent: 1, shared: true}}, pipelines: {p: {timeout: 2s, attempt-timeout: 1s}}}"))
+			}()
+			<-done
+			require.NotNil(t, opened)
+			require.ErrorIs(t, opened.Ping(bg).Err(), redis.ErrClosed)
+			reload(t, r, attempts(3))
+			require.Equal(t, 3, r.MustRetry("a").Config().MaxAttempts)
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -101,6 +102,15 @@ func zero[S any](k key[S], word string) key[S] {
 			return text
 		}
 		return word
+	}
+	return k
+}
+
+// defaulting shows in words what happens where a key is not set, and there is no value to show.
+func defaulting[S any](words string, k key[S]) key[S] {
+	show := k.show
+	k.show = func(s *S) string {
+		return cmp.Or(show(s), words)
 	}
 	return k
 }

@@ -84,8 +84,10 @@ func WithOnRetry(f func(context.Context, retry.Scheduled)) Option {
 // WithOnStore is told of the store's failures and recoveries by every shared guard; nil = nobody is told.
 func WithOnStore(f leaf.OnStore) Option { return func(o *options) { o.onStore = f } }
 
-// WithOnReload is told the result of every reload, nil for one that is in force now; nil = nobody is told. It runs on the
-// goroutine that reloads, after everything else, and may use the registry, but not reload.
+// WithOnReload is told the result of every [Registry.Reload] and of every change that a [Registry.Watch] finds, nil for one that
+// is in force now; nil = nobody is told. It hears all that Watch's onError hears, before it and with the same error: of a file by
+// its path, also that it is gone. It runs on the goroutine that reloads, after everything else, and may use the registry, but not
+// reload or close it. slogx.OnReload is one.
 func WithOnReload(f func(err error)) Option { return func(o *options) { o.onReload = f } }
 
 // WithRetryAfter is retry.Config.RetryAfter of every retry; nil = the default there.

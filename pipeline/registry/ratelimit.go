@@ -59,7 +59,7 @@ var limitKind = &kind[limitSpec, limiter]{
 		sharedKey(sharingOfLimit),
 		outageOf(sharingOfLimit),
 		instancesOf(sharingOfLimit),
-		zero(idleKey(sharingOfLimit), ""),
+		zero(idleKey(sharingOfLimit), "until the bucket is full"),
 		ofSharing(zero(wholeKey("prefetch", 0, math.MaxInt, func(s *limitSpec) *int { return &s.prefetch }), "0"), sharingOfLimit),
 	},
 	needs: func(d *decoder, s *limitSpec) {

@@ -51,14 +51,16 @@ type Registry struct {
 
 var errClosed = errors.New("registry: it is closed")
 
-// LoadYAML makes a registry of a YAML document. Its error names everything that is wrong, by path and as it was written.
+// LoadYAML makes a registry of a YAML document. Its error names everything that is wrong, by path and as it was written; after 100
+// problems it counts the rest. An empty document is legal, and an empty registry, which still serves retries and circuit
+// breakers with defaults; one that is not empty must have the key resilience.
 func LoadYAML(r io.Reader, opts ...Option) (*Registry, error) { return loadText(r, parseYAML, opts) }
 
-// LoadJSON makes a registry of a JSON document, as LoadYAML does.
+// LoadJSON makes a registry of a JSON document, as LoadYAML does, an empty one included.
 func LoadJSON(r io.Reader, opts ...Option) (*Registry, error) { return loadText(r, parseJSON, opts) }
 
 // LoadMap makes a registry of Go values, as LoadYAML does: maps with string keys, slices, strings, booleans, numbers (which are
-// seconds where a duration is wanted), time.Duration and nil.
+// seconds where a duration is wanted), time.Duration and nil. A nil or empty map is an empty document.
 func LoadMap(m map[string]any, opts ...Option) (*Registry, error) {
 	return load(func() (*yaml.Node, error) { return parseMap(m) }, opts)
 }

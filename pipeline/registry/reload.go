@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -16,34 +17,42 @@ import (
 // the store, and the section store), whether a limiter is a quota, whether a retry budget is a pool.
 func (r *Registry) Reload(from io.Reader) error {
 	text, err := read(from)
-	if err != nil {
-		return r.reloaded(func() error { return err })
+	return r.reloaded(func() error {
+		if err != nil {
+			return err
+		}
+		return r.parsed(text)
+	})
+}
+
+// reloadFile is reload of what a file has become, or of why it cannot be read: whoever hears of it hears the path.
+func (r *Registry) reloadFile(path string) func(text []byte, err error) error {
+	return func(text []byte, err error) error {
+		return r.reloaded(func() error {
+			if err == nil {
+				if err = r.parsed(text); err != nil {
+					err = fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			return err
+		})
 	}
-	return r.reload(text)
 }
 
-func (r *Registry) reload(text []byte) error {
-	return r.reloaded(func() error {
-		node, err := parseAny(text)
-		if err != nil {
-			return err
-		}
-		return r.apply(node)
-	})
-}
+// errSilent: a file that says nothing is one that is being written, was cut off, or has all of it commented out.
+var errSilent = errors.New("registry: the document is empty, which would remove every instance: want `resilience: {}` where that is meant")
 
-// reloadFile is reload of a file: one that says nothing at all is one that is being written, or was cut off.
-func (r *Registry) reloadFile(text []byte) error {
-	return r.reloaded(func() error {
-		node, err := parseAny(text)
-		if err != nil {
-			return err
-		}
-		if node == nil || (at{node: deref(node)}).null() {
-			return errors.New("registry: the document is empty")
-		}
-		return r.apply(node)
-	})
+// parsed puts a text in force.
+func (r *Registry) parsed(text []byte) error {
+	node, err := parseAny(text)
+	if err != nil {
+		return err
+	}
+	var quiet decoder
+	if a, ok := findRoot(&quiet, node); quiet.count() == 0 && (!ok || a.null()) {
+		return errSilent
+	}
+	return r.apply(node)
 }
 
 // reloaded is one reload at a time, told to the hook in that order.

@@ -113,6 +113,36 @@ func TestOneInvalidSectionChangesNothing(t *testing.T) {
 	assert.Equal(t, []error{err}, told)
 }
 
+// An empty document would take every instance away: who means that says so, and a file that was cut off does not.
+func TestAReloadOfADocumentThatSaysNothingChangesNothing(t *testing.T) {
+	const want = "registry: the document is empty, which would remove every instance: want `resilience: {}` where that is meant"
+	r := loaded(t, "resilience: {enabled: false, bulkhead: {db: {max-concurrent: 2}}, pipelines: {p: {bulkhead: db}}}")
+	before := r.Describe()
+	for _, text := range []string{
+		"", " \n", "\ufeff", "# all of it was commented out\n", "---\n", "--- # a beginning\n...\n", "~", "{}", "resilience:", "resilience: # to come\n#  retry:\n", "resilience: null\nother: 1", "a: &a\nresilience: *a",
+		"null", `{"resilience": null}`, `{"resilience": null, "other": {}}`,
+	} {
+		assert.EqualError(t, r.Reload(strings.NewReader(text)), want, "%q", text)
+		assert.Equal(t, before, r.Describe(), "%q", text)
+	}
+	assert.EqualError(t, r.Reload(strings.NewReader("other: 1")), "the document has no key resilience; it has: other")
+	assert.EqualError(t, r.Reload(strings.NewReader("resilience: ''")), "resilience is '': want a mapping")
+	reload(t, r, "resilience: {}")
+	assert.Empty(t, r.Describe().Instances)
+	assert.True(t, r.Describe().Enabled)
+}
+
+// LoadYAML and its sisters take it: a program may begin without a single setting.
+func TestAnEmptyDocumentLoads(t *testing.T) {
+	for _, text := range []string{"", "# nothing yet\n", "resilience:", "{}"} {
+		assert.Empty(t, loaded(t, text).Describe().Instances, "%q", text)
+	}
+	for _, r := range []*Registry{must(LoadJSON(strings.NewReader(""))), must(LoadJSON(strings.NewReader("{}"))), must(LoadMap(nil))} {
+		assert.Empty(t, r.Describe().Instances)
+		require.NoError(t, r.Close())
+	}
+}
+
 func TestARemovedNameKeepsItsInstanceForWhoHoldsItAndComesBackWithIt(t *testing.T) {
 	doc := "resilience: {bulkhead: {db: {max-concurrent: 2}%s}, pipelines: {%s}}"
 	r := loaded(t, fmt.Sprintf(doc, ", old: {max-concurrent: 1}", "p: {bulkhead: old}"))

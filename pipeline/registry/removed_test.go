@@ -61,7 +61,7 @@ func TestAReloadKeepsWhatIsServedWithDefaults(t *testing.T) {
 		require.NoError(t, second(r.Retry(fmt.Sprint(i))))
 	}
 	before := r.Describe()
-	reload(t, r, "")
+	reload(t, r, "resilience: {}")
 	assert.Equal(t, before, r.Describe())
 	assert.Same(t, first, r.MustRetry("0"))
 	reload(t, r, "resilience: {retry: {x: {}}}")

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type retrySpec struct {
 	wait       time.Duration // of the first delay
 	multiplier float64
 	jitter     string
+	added      time.Duration // by the jitter, at most; 0 = it is of another kind
 	retryOn    matchers
 	stopOn     matchers
 	budget     string // "" = private, noBudget, or a name
@@ -42,12 +44,12 @@ var retryKind = &kind[retrySpec, *retry.Retry]{
 		decimalKey("backoff-multiplier", 1, math.MaxFloat64, "a number from 1", func(s *retrySpec) *float64 { return &s.multiplier }),
 		durationKey("max-wait", positive, func(s *retrySpec) *time.Duration { return &s.cfg.MaxDelay }),
 		{name: "jitter", read: readJitter, show: func(s *retrySpec) string { return s.jitter }},
-		matchersKey("retry-on", func(s *retrySpec) *matchers { return &s.retryOn }),
+		defaulting("all", matchersKey("retry-on", func(s *retrySpec) *matchers { return &s.retryOn })),
 		matchersKey("stop-on", func(s *retrySpec) *matchers { return &s.stopOn }),
 		durationKey("max-retry-after", positive, func(s *retrySpec) *time.Duration { return &s.cfg.MaxRetryAfter }),
 		zero(durationKey("max-elapsed", positive, func(s *retrySpec) *time.Duration { return &s.cfg.MaxElapsed }), ""),
 		zero(durationKey("reserve", positive, func(s *retrySpec) *time.Duration { return &s.cfg.Reserve }), ""),
-		nameKey("budget", func(s *retrySpec) *string { return &s.budget }),
+		{name: "budget", read: nameKey("", func(s *retrySpec) *string { return &s.budget }).read, show: showBudget},
 		boolKey("return-last", func(s *retrySpec) *bool { return &s.cfg.ReturnLast }),
 		boolKey("retry-nested", func(s *retrySpec) *bool { return &s.cfg.RetryNested }),
 		boolKey("strict", func(s *retrySpec) *bool { return &s.cfg.Strict }),
@@ -62,7 +64,25 @@ var retryKind = &kind[retrySpec, *retry.Retry]{
 		now.cfg = r.Config()
 		return now
 	},
-	inspect: func(*retry.Retry) (leaf.Snapshot, bool) { return leaf.Snapshot{}, false },
+	inspect: inspectRetry,
+}
+
+// showBudget shows the private budget by what it grants: nobody named it, and it is there.
+func showBudget(s *retrySpec) string {
+	if own, ok := s.cfg.Budget.(*budget.Ratio); ok && s.budget == "" {
+		c := own.Config()
+		return fmt.Sprintf("its own: ratio %s, min-per-second %d, ttl %v", float(c.Ratio), c.MinPerSecond, c.TTL)
+	}
+	return s.budget
+}
+
+// inspectRetry is what its budget, private or named, has left.
+func inspectRetry(r *retry.Retry) (leaf.Snapshot, bool) {
+	b, ok := r.Config().Budget.(interface{ Balance() int })
+	if !ok {
+		return leaf.Snapshot{}, false
+	}
+	return balance(b.Balance()), true
 }
 
 func attemptsOf(s *retrySpec) *int { return &s.cfg.MaxAttempts }
@@ -98,7 +118,7 @@ func readJitter(d *decoder, a at, s *retrySpec) {
 	}
 	if v, ok := d.duration(a, orZero); ok {
 		s.cfg.Jitter = retry.Additive(v)
-		s.jitter = v.String()
+		s.jitter, s.added = v.String(), v
 	}
 }
 
@@ -130,8 +150,26 @@ func checkRetry(d *decoder, s *retrySpec) {
 	if s.budget != "" && s.budget != noBudget {
 		trial.Budget = standIn // whether there is one of that name is asked later
 	}
-	_, err := retry.New(trial)
-	d.translate(&s.entry, "retry", retryFields, err)
+	made, err := retry.New(trial)
+	if err != nil {
+		d.translate(&s.entry, "retry", retryFields, err)
+		return
+	}
+	s.checkCap(d, made.Config().MaxDelay)
+}
+
+// checkCap finds what the cap would cut unseen: nobody who writes 30s means the 20s that max-wait is where it is not written.
+func (s *retrySpec) checkCap(d *decoder, most time.Duration) {
+	want := fmt.Sprintf("at most max-wait, %v", most)
+	if !s.has("max-wait") {
+		want = fmt.Sprintf("at most %v, which max-wait is by default, or a max-wait as well", most)
+	}
+	if s.wait > most {
+		d.bad(s.place("wait-duration"), "%s", want)
+	}
+	if s.added > most {
+		d.bad(s.place("jitter"), "%s", want)
+	}
 }
 
 var standIn = budget.MustNewRatio(budget.RatioConfig{})

@@ -91,8 +91,15 @@ var budgetKind = &kind[budgetSpec, anyBudget]{
 		} else {
 			n = b.ratio.Balance()
 		}
-		return leaf.Snapshot{Gauges: []leaf.Gauge{{Name: "balance", Value: float64(n)}}}, true
+		return balance(n), true
 	},
+}
+
+// balanceGauge says how many retries a budget would grant now: of a gauge without a limit, the one whose 0 says most.
+const balanceGauge = "balance"
+
+func balance(n int) leaf.Snapshot {
+	return leaf.Snapshot{Gauges: []leaf.Gauge{{Name: balanceGauge, Value: float64(n)}}}
 }
 
 // shownIf leaves out the keys of the other kind of budget.
@@ -118,6 +125,9 @@ func checkBudget(d *decoder, s *budgetSpec) {
 		others = ratioKeys
 		errRatio = nil
 		_, errTokens = budget.NewTokens(s.tokens)
+		if s.has("per") && s.tokens.Refill == 0 {
+			d.bad(s.place("per"), "a refill as well: by default it is 0, and nothing flows in")
+		}
 	}
 	for name, a := range s.set {
 		if slices.Contains(others, name) {

@@ -26,7 +26,8 @@ const (
 // The file is looked at once a second, through symbolic links: a file replaced by a rename and a link that points elsewhere (as
 // a mounted Kubernetes ConfigMap changes) are found like a file that was written. A change is in force when it was seen twice,
 // so that a file which is being written is left alone. One that is gone, empty or invalid changes nothing, and is told to
-// onError once; the next change is looked at again. The content that the file has now counts as a change, unless Watch itself
+// onError once, by its path; the next change is looked at again. What onError hears, [WithOnReload] has heard before, with the
+// same error; that a change is in force it alone hears. The content that the file has now counts as a change, unless Watch itself
 // put it in force already. A change that keeps the file's size and time stamp (cp -p) is found within 10 s.
 //
 // nil onError = nobody is told. onError runs on a goroutine of Watch's and must not call Close: a panic in it, as in every
@@ -46,7 +47,7 @@ func (r *Registry) Watch(ctx context.Context, path string, onError func(error)) 
 	if r.closed {
 		return errClosed
 	}
-	w := &watcher{path: path, reload: r.reloadFile, onError: onError, clock: clock.Of(r.clock)}
+	w := &watcher{path: path, reload: r.reloadFile(path), onError: onError, clock: clock.Of(r.clock)}
 	r.watches.Go(func() {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -59,7 +60,7 @@ func (r *Registry) Watch(ctx context.Context, path string, onError func(error)) 
 // watcher is one file that is looked at.
 type watcher struct {
 	path    string
-	reload  func([]byte) error
+	reload  func(text []byte, err error) error // err: there is no text
 	onError func(error)
 	clock   clock.Clock
 
@@ -96,7 +97,10 @@ func (w *watcher) look(ctx context.Context) {
 	switch {
 	case err != nil:
 		w.seen, w.pending = nil, nil
-		w.tell(err)
+		if w.told != err.Error() { // once
+			w.told = err.Error()
+			w.tell(w.reload(nil, err))
+		}
 		return
 	case !changed:
 		return
@@ -110,16 +114,13 @@ func (w *watcher) look(ctx context.Context) {
 		w.seen = nil
 	default:
 		w.pending, w.inForce, w.told = nil, &sum, ""
-		if err := w.reload(text); err != nil && !errors.Is(err, errClosed) {
-			w.tell(fmt.Errorf("%s: %w", w.path, err))
-		}
+		w.tell(w.reload(text, nil))
 	}
 }
 
-// tell tells a trouble once.
+// tell tells a trouble. What the registry's end cut off is none.
 func (w *watcher) tell(err error) {
-	if w.told != err.Error() {
-		w.told = err.Error()
+	if err != nil && !errors.Is(err, errClosed) {
 		w.onError(err)
 	}
 }

@@ -70,7 +70,7 @@ func TestWatchOutlivesWhateverAPathBecomes(t *testing.T) {
 		},
 		"nothing but comments": {
 			func(w *watched) { w.write(w.path, "# the rest is still to be written\n---\n") },
-			"DIR/resilience.yaml: registry: the document is empty",
+			"DIR/resilience.yaml: registry: the document is empty, which would remove every instance: want `resilience: {}` where that is meant",
 			func(*watched) {},
 		},
 	} {
@@ -135,7 +135,7 @@ func TestAWatchWhoseContextEndedDoesNothing(t *testing.T) {
 	fail := func(err error) { t.Error("told:", err) }
 	require.NoError(t, r.Watch(ctx, path, fail))
 	r.watches.Wait()
-	one := &watcher{path: path, reload: func([]byte) error { t.Error("reloaded"); return nil }, onError: fail}
+	one := &watcher{path: path, reload: func([]byte, error) error { t.Error("reloaded"); return nil }, onError: fail}
 	one.look(ctx)
 	require.NoError(t, os.WriteFile(path, []byte(attempts(3)), 0o600))
 	one.look(bg) // seen once
@@ -150,7 +150,7 @@ func TestAWatchDoesNotTellThatTheRegistryIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "resilience.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(attempts(3)), 0o600))
 	r := loaded(t, "")
-	one := &watcher{path: path, reload: r.reloadFile, onError: func(err error) { t.Error("told:", err) }}
+	one := &watcher{path: path, reload: r.reloadFile(path), onError: func(err error) { t.Error("told:", err) }}
 	one.look(bg)
 	require.NoError(t, r.Close())
 	one.look(bg)

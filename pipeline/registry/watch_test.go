@@ -24,6 +24,7 @@ type watched struct {
 	reg    *Registry
 	dir    string
 	path   string
+	hook   error    // the last that WithOnReload was told
 	events []string // of reloads and of troubles, in order; written by the watcher, read between polls
 }
 
@@ -35,12 +36,13 @@ func watch(t *testing.T, prepare func(w *watched)) *watched {
 	w.path = filepath.Join(w.dir, "resilience.yaml")
 	prepare(w)
 	w.reg = loaded(t, attempts(2), WithClock(w.clk), WithOnReload(func(err error) {
-		if err == nil {
+		if w.hook = err; err == nil {
 			w.events = append(w.events, "in force")
 		}
 	}))
 	require.NoError(t, w.reg.Watch(bg, w.path, func(err error) {
 		w.events = append(w.events, strings.ReplaceAll(err.Error(), w.dir, "DIR"))
+		assert.Equal(t, w.hook, err, "WithOnReload was told the same, before")
 	}))
 	w.settle()
 	return w
@@ -182,7 +184,7 @@ func TestWatchReadsAnOldFileOnlyWhenItChanged(t *testing.T) {
 	w.age(w.path)
 	w.poll(3)
 	w.expect(2, "in force")
-	one := &watcher{path: w.path, reload: func([]byte) error { return nil }, onError: func(error) {}}
+	one := &watcher{path: w.path, reload: func([]byte, error) error { return nil }, onError: func(error) {}}
 	_, changed, err := one.fetch()
 	require.NoError(t, err)
 	assert.True(t, changed)

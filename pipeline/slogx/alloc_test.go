@@ -32,6 +32,7 @@ func TestAllocDisabledLinesAreFree(t *testing.T) {
 		shadow(t.Context(), errDown)
 		store(t.Context(), leaf.StoreEvent{Name: "b", Kind: "failed", Op: leaf.OpAdmit, Err: errDown})
 		reload(errDown)
+		reload(nil)
 	}))
 	heldBack := slogx.Observer(slog.New(newPad(slog.LevelInfo)), slogx.Repeats(1, time.Hour))
 	require.Zero(t, testing.AllocsPerRun(100, func() { heldBack(t.Context(), events[len(events)-1]) }), "held back")

@@ -16,7 +16,7 @@
 //	            call started, attempt done     Debug
 //
 // [OnChange], [OnShadow], [OnStore] and [OnReload] are ready functions for the hooks of breakers, of leaf.Shadow, of guards
-// that are shared through Redis, and of registry.Registry.Watch.
+// that are shared through Redis, and of a registry (its WithOnReload, or its Watch).
 //
 // Secrets. A line never holds what a callback returned: events do not carry it. It does hold the error's text, since nobody
 // can mend what he cannot read: its first 512 bytes. Where errors may quote a secret (a *url.Error quotes the whole URL), say
@@ -24,7 +24,8 @@
 //
 // Repeats. An outage makes thousands of equal lines. Of lines at Info and above that are alike (the same pipeline, event,
 // outcome, layer and reason) 5 a minute are written; when the minute is over, the next event of any pipeline of this
-// observer writes one line that counts the rest. [Repeats] changes that. Debug lines are never held back.
+// observer writes one line that counts the rest. The minute is the program's own, whatever clock a pipeline is on: it is the log
+// that is spared. [Repeats] changes that. Debug lines are never held back.
 //
 // A logger is no part of a call: a panic of its handler, of an option's function or of an error's Error method goes no
 // further, and that line is lost. A nil logger is slog.Default, asked for at each line. Where the level is disabled a line

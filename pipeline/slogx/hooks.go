@@ -83,11 +83,16 @@ func store(kind string) string {
 	}
 }
 
-// OnReload is for registry.Registry.Watch: a file that could not be put in force is an Error; what was in force still is.
-// l nil = slog.Default.
+// OnReload is for the hooks of package registry: WithOnReload, which hears of every reload, or Watch's onError, which hears of one file's
+// troubles alone. What could not be put in force is an Error, and what was in force still is; nil, which is a configuration that is
+// in force now, is an Info. WithOnReload hears all that onError does: who gives it to both gets each trouble twice. l nil = slog.Default.
 func OnReload(l *slog.Logger, opts ...Option) func(err error) {
 	w := newWriter(l, opts)
 	return func(err error) {
+		if err == nil {
+			w.hook(context.Background(), slog.LevelInfo, key{what: "configuration reloaded"}, nil)
+			return
+		}
 		w.hook(context.Background(), slog.LevelError, key{what: "configuration not reloaded"}, err)
 	}
 }

@@ -109,3 +109,25 @@ func TestAReloadThatFailed(t *testing.T) {
 		require.Contains(t, got[0], "max-concurrent")
 	})
 }
+
+// Everything that a registry's reloads come to, in force or not, by whichever way they came.
+func TestReloadsOfARegistry(t *testing.T) {
+	const document = "resilience: { bulkhead: { db: { max-concurrent: 1 } } }"
+	synctest.Test(t, func(t *testing.T) {
+		lines := newPad(slog.LevelDebug)
+		reg, err := registry.LoadYAML(strings.NewReader(document), registry.WithOnReload(slogx.OnReload(slog.New(lines))))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, reg.Close()) }()
+		require.NoError(t, reg.Reload(strings.NewReader(document)))
+		require.Equal(t, []string{"INFO configuration reloaded"}, lines.taken())
+		require.Error(t, reg.Reload(strings.NewReader("resilience: { bulkhead: { db: {} } }")))
+		require.Equal(t, []string{"ERROR configuration not reloaded error=resilience.bulkhead.db.max-concurrent is missing: want the number of calls at once, from 1"}, lines.taken())
+		path := filepath.Join(t.TempDir(), "resilience.yaml")
+		require.NoError(t, reg.Watch(t.Context(), path, nil))
+		synctest.Wait()
+		require.Equal(t, []string{"ERROR configuration not reloaded error=registry: watching: stat " + path + ": no such file or directory"}, lines.taken())
+		require.NoError(t, os.WriteFile(path, []byte(document), 0o600))
+		<-time.After(10 * time.Second)
+		require.Equal(t, []string{"INFO configuration reloaded"}, lines.taken())
+	})
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -77,6 +79,49 @@ func TestAHandlerThatExitsWedgesNobody(t *testing.T) {
 	require.False(t, returned)
 	_, _ = pipeline.Do(t.Context(), p, fails(1, errDown))
 	require.Len(t, lines.taken(), 1)
+}
+
+// What was held back is told line by line: a handler that panics, or exits its goroutine, at one of them loses that one alone, and of a
+// panic not even the event's own line.
+func TestOneSummaryThatIsLostLosesNoOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		end       func()
+		summaries int
+		own       int
+	}{
+		"panic":  {func() { panic("disk full") }, 9, 1},
+		"panics": {nil, 0, 1},
+		"Goexit": {runtime.Goexit, 9, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lines := newPad(slog.LevelInfo)
+				h := &bad{lines: lines}
+				observe := slogx.Observer(slog.New(h))
+				for n := range 10 {
+					for range 20 {
+						observe(t.Context(), failedAt(time.Now(), strconv.Itoa(n)))
+					}
+				}
+				require.Len(t, lines.taken(), 10*5)
+				<-time.After(time.Minute)
+				told := 0
+				h.handle = func() {
+					if told++; test.end == nil && told <= 10 {
+						panic("disk full")
+					} else if told == 1 {
+						test.end()
+					}
+				}
+				var done sync.WaitGroup
+				done.Go(func() { observe(t.Context(), failedAt(time.Now(), "next")) })
+				done.Wait()
+				all := strings.Join(lines.taken(), "|")
+				require.Equal(t, test.summaries, strings.Count(all, "lines suppressed"))
+				require.Equal(t, test.own, strings.Count(all, "pipeline=next"))
+			})
+		})
+	}
 }
 
 // A handler may make calls of its own through the same pipeline, and log to the same logger.

@@ -3,6 +3,7 @@ package slogx
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/fairlead/fairlead/pipeline"
 )
@@ -27,7 +28,7 @@ func (w *writer) event(ctx context.Context, e pipeline.Event) {
 		return
 	}
 	k := key{pipeline: e.Pipeline, what: message(e), layer: e.Layer, reason: e.Reason}
-	if !w.repeats.allow(k, level, e.Time) {
+	if !w.repeats.allow(k, level, time.Now()) {
 		return
 	}
 	w.write(ctx, e.Time, level, k.what, w.attrs(e)...)

@@ -38,7 +38,7 @@ func ErrorText(of func(err error) string) Option {
 }
 
 // Repeats writes at most so many lines that are alike per period, then one that counts the rest. Default: 5 per minute.
-// most < 1 or per <= 0 = every line.
+// most < 1 or per <= 0 = every line. per is real time (virtual in a test bubble), never a clockwork.FakeClock's.
 func Repeats(most int, per time.Duration) Option {
 	return func(w *writer) { w.repeats.most, w.repeats.per = most, per }
 }

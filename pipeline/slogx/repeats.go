@@ -37,8 +37,9 @@ type held struct {
 	window
 }
 
-// repeats counts lines that are alike. Time is what its callers read: nothing here runs by itself. A clock that jumped (a
-// pipeline crosses into a test bubble) shows as a window that ends further ahead than a period: that one is over.
+// repeats counts lines that are alike. Nothing here runs by itself: its callers read the time. That is the program's own, whatever
+// clocks the pipelines have: it is the log that is spared, and the instants of two clocks cannot be compared. Time that jumped (a
+// goroutine enters a test bubble) shows as a window that ends further ahead than two periods: that one is over.
 type repeats struct {
 	most int
 	per  time.Duration
@@ -56,8 +57,9 @@ func (r *repeats) begin() {
 
 func (r *repeats) unlimited() bool { return r.most < 1 || r.per <= 0 }
 
-// over says that a period which ends at ends has nothing to do with now any more.
-func (r *repeats) over(ends, now int64) bool { return now >= ends || ends-now > int64(r.per) }
+// over says that a period which ends at ends has nothing to do with now any more. A little more than a period ahead is no jump: who
+// read the time before the one that began the period may come after it.
+func (r *repeats) over(ends, now int64) bool { return now >= ends || (ends-now)/2 > int64(r.per) }
 
 // after saturates: a period may be as long as there is time.
 func after(now int64, per time.Duration) int64 {
@@ -113,11 +115,11 @@ func (r *repeats) full(now int64) bool {
 	return len(r.seen) >= maxKeys
 }
 
-// due says that take would find something: one atomic load.
-func (r *repeats) due(at time.Time) bool {
-	next := r.next.Load()
-	return next != math.MaxInt64 && r.over(next, at.UnixNano())
-}
+// none says that nothing is held back: one atomic load.
+func (r *repeats) none() bool { return r.next.Load() == math.MaxInt64 }
+
+// due says that take may find something.
+func (r *repeats) due(now time.Time) bool { return r.over(r.next.Load(), now.UnixNano()) }
 
 // take forgets the windows that are over, and returns those that held something back.
 func (r *repeats) take(at time.Time) []held {

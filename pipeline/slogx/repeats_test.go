@@ -2,7 +2,6 @@ package slogx_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math"
 	"regexp"
@@ -12,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/pipeline/slogx"
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 )
 
@@ -102,28 +103,61 @@ func TestWhatIsNotHeldBack(t *testing.T) {
 
 // A period may be as long as there is time.
 func TestAPeriodForever(t *testing.T) {
-	lines := newPad(slog.LevelInfo)
-	observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, math.MaxInt64))
-	for i := range 100 {
-		observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: time.Unix(int64(i)*1e7, 0), Disposition: pipeline.Failed})
-	}
-	require.Len(t, lines.taken(), 1)
+	synctest.Test(t, func(t *testing.T) {
+		lines := newPad(slog.LevelInfo)
+		observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, math.MaxInt64))
+		for range 100 {
+			observe(t.Context(), failedAt(time.Now(), "p"))
+			<-time.After(2000 * time.Hour)
+		}
+		require.Len(t, lines.taken(), 1)
+	})
 }
 
-// A clock that jumped back, as one that crosses into a test bubble does, holds nothing back for decades.
-func TestAClockThatJumpsBack(t *testing.T) {
+// Time that jumps back, as that of a goroutine which enters a test bubble does, holds nothing back for decades.
+func TestTimeThatJumpsBack(t *testing.T) {
 	lines := newPad(slog.LevelInfo)
-	observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Minute))
-	at := func(year int) {
-		observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Disposition: pipeline.Failed})
-	}
-	at(2026)
-	at(2026)
+	observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Hour))
+	tell := func() { observe(t.Context(), failedAt(time.Now(), "p")) }
+	tell()
+	tell()
 	require.Len(t, lines.taken(), 1)
-	at(2000)
-	require.Len(t, lines.taken(), 2, "what was held back in 2026, and the line of 2000")
-	at(2000)
-	require.Empty(t, lines.taken())
+	synctest.Test(t, func(t *testing.T) {
+		tell()
+		require.Len(t, lines.taken(), 2, "what was held back outside, and the bubble's first")
+		tell()
+		require.Empty(t, lines.taken())
+	})
+}
+
+// The period is the program's own time: pipelines on other clocks, at whatever instants, end nobody's period, neither another's nor
+// their own, and are held back like all.
+func TestPipelinesOnOtherClocksDefeatNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines := newPad(slog.LevelInfo)
+		observe := slogx.Observer(slog.New(lines))
+		then, fake := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC), clockwork.NewFakeClockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		ahead := pipeline.For("ahead").Retry(steady(func(c *retry.Config) { c.MaxAttempts, c.Clock = 1, fake })).Observe(observe).MustBuild()
+		for range 1000 {
+			observe(t.Context(), failedAt(time.Now(), "real"))
+			observe(t.Context(), failedAt(then, "stuck"))
+			_, _ = pipeline.Do(t.Context(), ahead, fails(1, errDown))
+			fake.Advance(time.Hour)
+		}
+		require.Equal(t, 3*5, len(lines.taken()))
+		<-time.After(time.Minute)
+		observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: then})
+		require.ElementsMatch(t, []string{
+			"ERROR lines suppressed pipeline=real line=pipeline: call failed suppressed=995 per=1m0s",
+			"ERROR lines suppressed pipeline=stuck line=pipeline: call failed suppressed=995 per=1m0s",
+			"ERROR lines suppressed pipeline=ahead line=pipeline: call failed reason=attempts_exhausted suppressed=995 per=1m0s",
+		}, lines.taken())
+	})
+}
+
+// failedAt is the end of a call that failed.
+func failedAt(at time.Time, name string) pipeline.Event {
+	return pipeline.Event{Kind: pipeline.CallFinished, Time: at, Pipeline: name, Disposition: pipeline.Failed}
 }
 
 var suppressed = regexp.MustCompile(`suppressed=(\d+)`)
@@ -161,64 +195,91 @@ func TestEachLineIsWrittenOrCounted(t *testing.T) {
 	})
 }
 
+// A goroutine that read the time before another began the period, and counts after it, does not begin it anew.
+func TestThePeriodsFirstLinesAreCountedExactly(t *testing.T) {
+	lines := newPad(slog.LevelInfo)
+	observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Hour))
+	const periods = 1000
+	var done sync.WaitGroup
+	for range 8 {
+		done.Go(func() {
+			for n := range periods {
+				observe(t.Context(), failedAt(time.Now(), strconv.Itoa(n)))
+			}
+		})
+	}
+	done.Wait()
+	require.Equal(t, periods, len(lines.taken()))
+}
+
 // What is remembered is bounded: names without end count as alike.
 func TestNamesWithoutEnd(t *testing.T) {
-	lines := newPad(slog.LevelInfo)
-	observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Minute))
-	tell := func(n int, at time.Time) {
-		observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: at, Disposition: pipeline.Failed, Pipeline: fmt.Sprint(n)})
-	}
-	for n := range 5000 {
-		tell(n, time.Unix(1, 0))
-	}
-	require.Len(t, lines.taken(), 1024+1)
-	for n := range 5000 {
-		tell(5000+n, time.Unix(61, 0))
-	}
-	got := lines.taken()
-	require.Len(t, got, 1+1024+1, "what was held back, and room again")
-	require.Equal(t, "ERROR lines suppressed line=pipeline: lines of too many kinds suppressed=3975 per=1m0s", got[0])
+	synctest.Test(t, func(t *testing.T) {
+		lines := newPad(slog.LevelInfo)
+		observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Minute))
+		for n := range 5000 {
+			observe(t.Context(), failedAt(time.Now(), strconv.Itoa(n)))
+		}
+		require.Len(t, lines.taken(), 1024+1)
+		<-time.After(time.Minute)
+		for n := range 5000 {
+			observe(t.Context(), failedAt(time.Now(), strconv.Itoa(5000+n)))
+		}
+		got := lines.taken()
+		require.Len(t, got, 1+1024+1, "what was held back, and room again")
+		require.Equal(t, "ERROR lines suppressed line=pipeline: lines of too many kinds suppressed=3975 per=1m0s", got[0])
+	})
 }
 
 // The count is told at the level of what was held back, where that is enabled still; a line that is not enabled is not held back.
 func TestTheCountHasTheLinesLevel(t *testing.T) {
-	for least, want := range map[slog.Level]int{slog.LevelWarn: 1, slog.LevelError: 0} {
-		lines := newPad(slog.LevelWarn)
-		observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Second))
-		tell := func(at int64, how pipeline.Disposition) {
-			observe(context.Background(), pipeline.Event{Kind: pipeline.CallFinished, Time: time.Unix(at, 0), Disposition: how})
+	synctest.Test(t, func(t *testing.T) {
+		for least, want := range map[slog.Level]int{slog.LevelWarn: 1, slog.LevelError: 0} {
+			lines := newPad(slog.LevelWarn)
+			observe := slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Second))
+			tell := func(how pipeline.Disposition) {
+				observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: time.Now(), Disposition: how})
+			}
+			for range 3 {
+				tell(pipeline.Rejected)
+				tell(pipeline.Cancelled) // an Info
+			}
+			require.Len(t, lines.taken(), 1)
+			lines.least = least
+			<-time.After(8 * time.Second)
+			tell(pipeline.Succeeded)
+			got := lines.taken()
+			require.Len(t, got, want)
+			if want == 1 {
+				require.Equal(t, "WARN lines suppressed line=pipeline: call rejected suppressed=2 per=1s", got[0])
+			}
 		}
-		for range 3 {
-			tell(1, pipeline.Rejected)
-			tell(1, pipeline.Cancelled) // an Info
-		}
-		require.Len(t, lines.taken(), 1)
-		lines.least = least
-		tell(9, pipeline.Succeeded)
-		got := lines.taken()
-		require.Len(t, got, want)
-		if want == 1 {
-			require.Equal(t, "WARN lines suppressed line=pipeline: call rejected suppressed=2 per=1s", got[0])
-		}
-	}
+	})
 }
 
-// Nothing is lost between looking for what is over and writing: here an older event comes in between, as another goroutine's may.
+// Nothing is lost between looking for what is over and counting: here the period ends in between, and another line was held back.
 func TestALineThatComesInBetweenIsCounted(t *testing.T) {
-	lines := newPad(slog.LevelInfo)
-	var observe func(context.Context, pipeline.Event)
-	tell := func(at int64) {
-		observe(t.Context(), pipeline.Event{Kind: pipeline.CallFinished, Time: time.Unix(at, 0), Disposition: pipeline.Failed})
-	}
-	observe = slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Minute), slogx.Level(func(e pipeline.Event) slog.Level {
-		if e.Time.Unix() == 61 {
-			tell(59)
-		}
-		return slog.LevelError
-	}))
-	tell(1)
-	tell(61)
-	tell(200)
-	failed := "ERROR pipeline: call failed pipeline= attempts=0 took=0s"
-	require.Equal(t, []string{failed, "ERROR lines suppressed line=pipeline: call failed suppressed=2 per=1m0s", failed}, lines.taken())
+	synctest.Test(t, func(t *testing.T) {
+		lines := newPad(slog.LevelInfo)
+		began := time.Now()
+		var observe func(context.Context, pipeline.Event)
+		tell := func() { observe(t.Context(), failedAt(time.Now(), "p")) }
+		between := false
+		observe = slogx.Observer(slog.New(lines), slogx.Repeats(1, time.Minute), slogx.Level(func(pipeline.Event) slog.Level {
+			if between {
+				between = false
+				tell()
+				<-time.After(time.Minute - time.Since(began))
+			}
+			return slog.LevelError
+		}))
+		tell()
+		<-time.After(time.Minute - time.Nanosecond)
+		between = true
+		tell()
+		<-time.After(time.Hour)
+		tell()
+		failed := "ERROR pipeline: call failed pipeline=p attempts=0 took=0s"
+		require.Equal(t, []string{failed, "ERROR lines suppressed pipeline=p line=pipeline: call failed suppressed=2 per=1m0s", failed}, lines.taken())
+	})
 }

@@ -53,30 +53,50 @@ func (w *writer) write(ctx context.Context, at time.Time, level slog.Level, msg 
 	_ = w.handler().Handle(ctx, r) // as slog.Logger does: there is nobody to tell
 }
 
-// flush writes what the count of held back lines is, for those whose period is over.
-func (w *writer) flush(ctx context.Context, now time.Time) {
-	if !w.repeats.due(now) {
+// flush writes what the count of held back lines is, for those whose period is over. at is the lines' time, not what decides.
+func (w *writer) flush(ctx context.Context, at time.Time) {
+	if w.repeats.none() {
 		return
 	}
-	for _, held := range w.repeats.take(now) {
-		if !w.enabled(ctx, held.level) {
-			continue
-		}
-		attrs := make([]slog.Attr, 0, 6)
-		add := func(name, value string) {
-			if value != "" {
-				attrs = append(attrs, slog.String(name, value))
-			}
-		}
-		add("pipeline", held.pipeline)
-		add("guard", held.guard)
-		attrs = append(attrs, slog.String("line", held.what))
-		add("layer", held.layer)
-		add("refusal", held.refusal)
-		add("reason", held.reason.String())
-		attrs = append(attrs, slog.Int("suppressed", held.suppressed), slog.Duration("per", w.repeats.per))
-		w.write(ctx, now, held.level, "lines suppressed", attrs...)
+	if now := time.Now(); w.repeats.due(now) {
+		w.summarize(ctx, at, w.repeats.take(now))
 	}
+}
+
+// summarize writes a line for each. They are counted no more, so that a handler which panics, or exits its goroutine, must lose no
+// line but its own.
+func (w *writer) summarize(ctx context.Context, at time.Time, all []held) {
+	defer func() {
+		_ = recover()
+		if len(all) > 0 {
+			w.summarize(ctx, at, all)
+		}
+	}()
+	for len(all) > 0 {
+		next := all[0]
+		all = all[1:]
+		w.summary(ctx, at, next)
+	}
+}
+
+func (w *writer) summary(ctx context.Context, at time.Time, held held) {
+	if !w.enabled(ctx, held.level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	add := func(name, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(name, value))
+		}
+	}
+	add("pipeline", held.pipeline)
+	add("guard", held.guard)
+	attrs = append(attrs, slog.String("line", held.what))
+	add("layer", held.layer)
+	add("refusal", held.refusal)
+	add("reason", held.reason.String())
+	attrs = append(attrs, slog.Int("suppressed", held.suppressed), slog.Duration("per", w.repeats.per))
+	w.write(ctx, at, held.level, "lines suppressed", attrs...)
 }
 
 // withError appends the error's text, if there is one.
