@@ -133,7 +133,8 @@ func (b Builder) OnRejected(f func(ctx context.Context, err error) error) Builde
 
 // Observe is told every [Event] of the pipeline, on the caller's goroutine and outside every lock; nil costs nothing. When it
 // panics, every guard is settled all the same and the panic goes on to the caller, in place of a result and even of a success;
-// while fn's own panic is on its way, it is swallowed.
+// while fn's own panic is on its way, it is swallowed. call_finished is a call's last event: what the fallback of a [DoOr] then
+// makes of the error, no event tells.
 func (b Builder) Observe(f func(ctx context.Context, e Event)) Builder {
 	b.observe = f
 	return b

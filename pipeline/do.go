@@ -69,6 +69,7 @@ func DoDetailed[T any](ctx context.Context, p *Pipeline, fn func(context.Context
 // DoOr is Do with a plan B. fallback is skipped when the caller cancelled; called when the deadline or the total timeout passed,
 // with a context that lives again for FallbackTimeout and keeps ctx's values; and for every other error, with ctx.
 // It is told the call's error, and may decline by returning it. It does not run when fn panics. A nil fallback makes it Do.
+// It runs after the call's last event and leaves none of its own: call_finished tells how the call went without it.
 //
 // A call that stopped before a wait which did not fit (retry_delay_exceeds_deadline, retry_after_exceeds_deadline) has not
 // reached its deadline: fallback gets ctx, with whatever is left of it.

@@ -39,18 +39,37 @@ var kinds = [...]string{
 // A failure that is never retried by its kind (retry.Permanent, StopIf, RetryIf, somebody's refusal) stops nothing: its
 // attempt_finished is followed by call_finished.
 type Event struct {
-	Kind      Kind
-	Time      time.Time // on the pipeline's clock
-	Pipeline  string
-	Operation string // OperationID
-	Layer     string // as in [Layer].Kind
-	Attempt   int    // from 1; 0 = none
-	Delay     time.Duration
-	Wait      time.Duration
-	Reason    retry.Reason
-	Took      time.Duration
-	Err       error
-	// Disposition is how the call ended. A call_finished sums the call up, so that an observer need not remember it: Attempt is
-	// the runs of fn, Reason why the retry stopped, Layer the one that refused last, Wait what was asked for: all as in [Report].
+	Kind      Kind      // what has happened: look at it first, it says which of the fields below mean anything
+	Time      time.Time // when, on the pipeline's clock
+	Pipeline  string    // its name
+	Operation string    // the call's OperationID; "" = none
+	Layer     string    // rejected: who refused, as in [Layer].Kind; call_finished: as in [Report]; "" = nobody
+
+	// Attempt counts runs of fn, from 1. attempt_finished: the run that ended. retry_scheduled: the run that it waits for.
+	// rejected: the run that was refused, and did not begin. retry_stopped and call_finished: the runs that there were; 0 = none.
+	Attempt int
+
+	// Delay is how long the retry now waits, jitter included. retry_scheduled alone; 0 = the retry follows at once.
+	Delay time.Duration
+
+	// Wait is what the other side, or a guard, asked to be left alone for: retry_scheduled (Delay is no shorter), retry_stopped,
+	// rejected, call_finished; 0 = nobody asked. It may be longer than anything that is waited.
+	Wait time.Duration
+
+	// Reason is why the retry stopped. retry_stopped, and call_finished after it; 0 = no retry, or nothing stopped it.
+	Reason retry.Reason
+
+	// Took is a duration on the pipeline's clock, never negative. attempt_finished: inside fn. call_finished: the whole call up to
+	// its result, waits and observers included, a fallback not.
+	Took time.Duration
+
+	// Err is a failure. attempt_finished: fn's, as the retry sees it (a limit of the pipeline that cut it is a *timeout.Error);
+	// rejected: the guard's own, before OnRejected; call_finished: what the caller gets, before a fallback. nil = a success.
+	// Where fn did not return, of both: [ErrPanicked].
+	Err error
+
+	// Disposition is how the call ended: call_finished alone. Every other kind has the zero value, which reads as Succeeded and
+	// says nothing. A call_finished sums the call up, so that an observer need not remember it: its Attempt, Reason, Layer and
+	// Wait are those of [Report].
 	Disposition Disposition
 }

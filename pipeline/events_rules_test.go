@@ -80,6 +80,18 @@ func TestEveryRuleThatDecidesLeavesAnEvent(t *testing.T) {
 				"0s rejected ratelimit #1 wait 1s: no", "0s retry_scheduled #1 delay 1s wait 1s",
 				"1s rejected ratelimit #1 wait 1s: no", "1s retry_scheduled #1 delay 1s wait 1s",
 				"2s rejected ratelimit #1 wait 1s: no", "2s retry_stopped attempts_exhausted wait 1s", "2s call_finished took 2s: no"}},
+		{rule: "with the opt-in a full bulkhead is asked again after the backoff, and may let the call in",
+			b: pipeline.For("p").Retry(steady()).Bulkhead(&rule{acquire: movedOn(1, &no{})}).RetryOnBulkheadFull(), fn: fails(0, nil),
+			want: []string{"0s call_started", "0s rejected bulkhead #1: no", "0s retry_scheduled #1 delay 100ms",
+				"100ms attempt_finished #1", "100ms call_finished took 100ms"}},
+		{rule: "with the opt-in a bulkhead that stays full uses up the attempts; fn had run, so that the reason is the refusal",
+			b: pipeline.For("p").Retry(steady()).Bulkhead(refusesFrom(2, &no{})).RetryOnBulkheadFull(), fn: fails(9, errDown),
+			want: []string{"0s call_started", "0s attempt_finished #1: down", "0s retry_scheduled #2 delay 100ms",
+				"100ms rejected bulkhead #2: no", "100ms retry_scheduled #2 delay 100ms",
+				"200ms rejected bulkhead #2: no", "200ms retry_stopped #1 refused", "200ms call_finished took 200ms: …"}},
+		{rule: "unlimited attempts that nothing bounds are not begun",
+			b:  pipeline.For("p").Retry(steady(func(c *retry.Config) { c.MaxAttempts = retry.Unlimited })).Breaker(refusesFrom(1, full)),
+			fn: fails(0, nil), want: []string{"0s call_started", "0s call_finished: …"}},
 		{rule: "a refusal that comes out of fn is not retried, and to this caller it is none",
 			b: pipeline.For("p").Retry(steady()), fn: fails(9, full),
 			want: []string{"0s call_started", "0s attempt_finished #1: no",
@@ -119,6 +131,27 @@ func TestEveryRuleThatDecidesLeavesAnEvent(t *testing.T) {
 				heard := listen()
 				_, err := pipeline.Do(ctx, test.b.Observe(heard.observe).MustBuild(), test.fn)
 				requireLines(t, test.want, heard.lines, err)
+			})
+		})
+	}
+}
+
+// A fallback comes after the last event and leaves none, whatever it makes of the error: call_finished tells of the call alone.
+func TestAFallbackLeavesNoEvent(t *testing.T) {
+	for name, declines := range map[string]error{"it helps": nil, "it declines": errDown} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				heard := listen()
+				p := pipeline.For("p").Observe(heard.observe).MustBuild()
+				_, err := pipeline.DoOr(t.Context(), p, fails(9, errDown), func(context.Context, error) (int, error) {
+					heard.note("fallback")
+					<-time.After(time.Second)
+					return 7, declines
+				})
+				requireLines(t, []string{"0s call_started", "0s attempt_finished #1: down", "0s call_finished: down", "0s fallback"}, heard.lines, declines)
+				if !errors.Is(err, declines) {
+					t.Errorf("%v, want %v", err, declines)
+				}
 			})
 		})
 	}

@@ -32,13 +32,13 @@ var dispositions = [...]string{
 	Cancelled: "cancelled",
 }
 
-// Report is what DoDetailed tells.
+// Report is what DoDetailed tells. Durations are on the pipeline's clock, never negative. It is the caller's own to keep.
 type Report struct {
-	Disposition Disposition
-	Attempts    int           // runs of fn
-	Reason      retry.Reason  // why the retry loop stopped; 0 = it did not
-	Layer       string        // the layer that refused, as in [Layer].Kind; "" = none
-	Wait        time.Duration // the wait that was asked for; 0 = none
+	Disposition Disposition   // how the call ended
+	Attempts    int           // runs of fn; 0 = it never ran
+	Reason      retry.Reason  // why the retry loop stopped; 0 = it did not, or there is none
+	Layer       string        // that refused last, where the call failed and fn did not run after it, as in [Layer].Kind; "" = none
+	Wait        time.Duration // the wait that the other side, or a guard, asked for, however long; 0 = none
 	Last        error         // fn's last failure; nil = none
 	Elapsed     time.Duration // the whole call
 	Waited      time.Duration // of it in backoffs and in guards' Acquire; hooks and fn do not count
