@@ -23,7 +23,7 @@ lint:
 	bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not gofmt'ed:" $$bad; exit 1; }
 	for m in $(MODULES); do (cd "$$m" && go vet ./... && go run $(STATICCHECK) ./...); done
 
-# Beside the peers and the composition by hand: figures (two minutes), then behaviour (three, mostly waiting).
+# Beside the peers and the composition by hand: figures (one to two minutes), then behaviour (two, mostly waiting).
 bench:
 	cd examples/bench && go run . -write RESULTS.md && go run ./behaviour -write BEHAVIOUR.md
 

@@ -32,9 +32,16 @@ func Do[T any](ctx context.Context, g Guard, fn func(context.Context) (T, error)
 	}
 	c.enter()
 	v, err := fn(ctx)
+	if err == nil && !c.timed { // nothing to find out, and nothing copied
+		c.running = false
+		c.settle(ctx, Outcome{})
+		c.settled = true
+		return v, nil
+	}
 	o := c.outcome(ctx, err).Judged()
 	c.running = false // from here on fn, and the judge of its error, have not panicked
 	c.settle(ctx, o)
+	c.settled = true
 	if err != nil {
 		return zero, err
 	}
@@ -49,6 +56,7 @@ type call struct {
 	given    time.Duration
 	entered  time.Time
 	running  bool
+	settled  bool
 }
 
 func (c *call) begin(ctx context.Context, g Guard) {
@@ -98,6 +106,9 @@ func (c *call) settle(ctx context.Context, o Outcome) {
 
 // unwind settles what a panic or runtime.Goexit left behind; after a normal return the permit is zero and nothing is left.
 func (c *call) unwind(ctx context.Context) {
+	if c.settled {
+		return
+	}
 	o := Outcome{Verdict: NotRun, Given: c.given}
 	if c.running {
 		o.Verdict = Panicked

@@ -62,11 +62,11 @@ var speeds = []struct {
 			must(err, nil)
 		}
 	}},
-	{"breaker alone", 2.3, func() func() { return alone(breaker.MustNew(breaker.Config{})) }},
-	{"limiter alone", 2.2, func() func() {
+	{"breaker alone", 1.5, func() func() { return alone(breaker.MustNew(breaker.Config{})) }},
+	{"limiter alone", 1.5, func() func() {
 		return alone(ratelimit.MustNew(ratelimit.Config{Rate: 1_000_000, Burst: 1_000_000_000}))
 	}},
-	{"bulkhead alone", 1.65, func() func() { return alone(bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 10})) }},
+	{"bulkhead alone", 0.8, func() func() { return alone(bulkhead.MustNew(bulkhead.Config{MaxConcurrent: 10})) }},
 }
 
 // calls is one call through b that ends with want.

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/fairlead/fairlead/pipeline"
 )
 
 // Two peers start goroutines that nothing ends: hystrix two per command, eapache's breaker one per opening.
@@ -99,6 +101,15 @@ func TestAllocationsAreThoseOfACall(t *testing.T) {
 	assert.InDelta(t, 64+32+24+24, bytes, 2)
 }
 
+// What is compared as "observed" tells its observer of a call's start, its attempt and its end.
+func TestTheObservedPipelineTellsThreeEvents(t *testing.T) {
+	var told []pipeline.Kind
+	p, _ := fairleadPipeline(shape{observe: func(_ context.Context, e pipeline.Event) { told = append(told, e.Kind) }})
+	_, err := pipeline.Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil })
+	require.NoError(t, err)
+	assert.Equal(t, []pipeline.Kind{pipeline.CallStarted, pipeline.AttemptFinished, pipeline.CallFinished}, told)
+}
+
 func TestHeapBytesAreWhatOneInstanceKeeps(t *testing.T) {
 	type kib [1024]byte
 	assert.InDelta(t, 1024, heapBytes(func() any { return new(kib) }), 32)
@@ -107,6 +118,7 @@ func TestHeapBytesAreWhatOneInstanceKeeps(t *testing.T) {
 func TestTheRatioIsTheMedianOfTheRounds(t *testing.T) {
 	us, them := &cell{rounds: []float64{1, 10, 100}}, &cell{rounds: []float64{2, 40, 200}}
 	assert.InDelta(t, 0.5, ratio(us, them), 1e-9)
+	assert.InDelta(t, -30, difference(us, them), 1e-9)
 	assert.InDelta(t, 40, them.median(), 1e-9)
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 1e-9)
 	assert.True(t, math.IsNaN(median(nil)))
@@ -124,7 +136,7 @@ func TestOnlyWhatRunNames(t *testing.T) {
 	assert.NotContains(t, out.String(), "## Retry alone, two")
 	assert.NotContains(t, out.String(), "## Heap")
 	assert.NotContains(t, out.String(), "| met |")
-	assert.Equal(t, len(goals), strings.Count(out.String(), "not measured in this run"))
+	assert.Equal(t, len(goals()), strings.Count(out.String(), "not measured in this run"))
 }
 
 func TestBadFlagsAreRefused(t *testing.T) {

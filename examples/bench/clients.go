@@ -5,22 +5,32 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/pipeline/httpx"
 )
 
-// memory is a server that answers at once, in this goroutine: as job's fn does, 503 so often and then 200.
-type memory struct{ job *job }
+// memory is a server that answers at once, in this goroutine: as job's fn does, 503 so often and then 200. The job is the caller's,
+// and comes with the context.
+type memory struct{}
 
-func (m *memory) RoundTrip(req *http.Request) (*http.Response, error) {
+type jobKey struct{}
+
+func (memory) RoundTrip(req *http.Request) (*http.Response, error) {
+	select {
+	case <-req.Context().Done(): // as every transport waits for it: whoever limits the time pays for a timer
+		return nil, context.Cause(req.Context())
+	default:
+	}
 	code, text := http.StatusOK, "a body"
-	if _, err := m.job.fn(req.Context()); err != nil {
+	if _, err := req.Context().Value(jobKey{}).(*job).fn(req.Context()); err != nil {
 		code, text = http.StatusServiceUnavailable, "try again"
 	}
 	return &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
@@ -29,23 +39,31 @@ func (m *memory) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const address = "http://bank.test/charge"
 
-// clients are a GET each, its body read and closed; one goroutine at a time, since memory has one job.
+// Clients of the same server: ours in three widths of protection, and net/http without and with its own limit.
+const (
+	clientGuarded = "fairlead, all guards"
+	clientTimed   = "fairlead, a timeout"
+	clientBoth    = "fairlead, all guards and a timeout"
+	plainClient   = "net/http"
+	plainTimed    = "net/http, Client.Timeout"
+)
+
+// clients are a GET each, its body read and closed.
 func clients(fails int) []contender {
-	client := func(name, setup string, make func(*memory) func(context.Context) (*http.Response, error)) contender {
+	client := func(name, setup string, make func() func(context.Context) (*http.Response, error)) contender {
 		return contender{name: name, setup: setup, begin: func() work {
-			m := &memory{}
-			get := make(m)
+			get := make()
 			return work{run: func(n int, j *job) {
-				m.job = j
+				ctx := context.WithValue(context.Background(), jobKey{}, j)
 				for range n {
-					j.ended(read(j, get))
+					j.ended(read(ctx, j, get))
 				}
 			}}
 		}}
 	}
-	through := func(around func(*memory) http.RoundTripper) func(*memory) func(context.Context) (*http.Response, error) {
-		return func(m *memory) func(context.Context) (*http.Response, error) {
-			c := &http.Client{Transport: around(m)}
+	through := func(make func() *http.Client) func() func(context.Context) (*http.Response, error) {
+		return func() func(context.Context) (*http.Response, error) {
+			c := make()
 			return func(ctx context.Context) (*http.Response, error) {
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 				if err != nil {
@@ -55,13 +73,24 @@ func clients(fails int) []contender {
 			}
 		}
 	}
+	guarded := func(build func() *pipeline.Pipeline) func() func(context.Context) (*http.Response, error) {
+		return through(func() *http.Client { return &http.Client{Transport: httpx.NewTransport(build(), memory{})} })
+	}
+	full := func(s shape) func() *pipeline.Pipeline {
+		return func() *pipeline.Pipeline { p, _ := fairleadPipeline(s); return p }
+	}
 	all := []contender{
-		client(ours, "http.Client with httpx.NewTransport(retry alone: 3 attempts, retry.Immediate, NoBudget)", through(func(m *memory) http.RoundTripper {
-			return httpx.NewTransport(pipeline.For("bank").Retry(fairleadRetry(false)).MustBuild(), m)
+		client(ours, "http.Client with httpx.NewTransport(retry alone: 3 attempts, retry.Immediate, NoBudget)", guarded(func() *pipeline.Pipeline {
+			return pipeline.For("bank").Retry(fairleadRetry(false)).MustBuild()
 		})),
-		client("go-retryablehttp", "retryablehttp.Client{RetryMax 2, Backoff 0, no Logger}; Do", func(m *memory) func(context.Context) (*http.Response, error) {
+		client(clientGuarded, "the same with the full pipeline: retry, breaker, rate limit, bulkhead", guarded(full(shape{}))),
+		client(clientTimed, "the same with AttemptTimeout (1 min) alone and no retry", guarded(func() *pipeline.Pipeline {
+			return pipeline.For("bank").AttemptTimeout(timeout.MustNew(timeout.Config{Limit: limit})).MustBuild()
+		})),
+		client(clientBoth, "the same with the full pipeline and AttemptTimeout (1 min)", guarded(full(shape{attempt: limit}))),
+		client("go-retryablehttp", "retryablehttp.Client{RetryMax 2, Backoff 0, no Logger}; Do", func() func(context.Context) (*http.Response, error) {
 			c := retryablehttp.NewClient()
-			c.HTTPClient, c.Logger, c.RetryMax = &http.Client{Transport: m}, nil, attempts-1
+			c.HTTPClient, c.Logger, c.RetryMax = &http.Client{Transport: memory{}}, nil, attempts-1
 			c.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 }
 			return func(ctx context.Context) (*http.Response, error) {
 				req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -71,20 +100,22 @@ func clients(fails int) []contender {
 				return c.Do(req)
 			}
 		}),
-		client("failsafehttp", "http.Client with failsafehttp.NewRoundTripper(NewRetryPolicyBuilder, 3 attempts, no delay)", through(func(m *memory) http.RoundTripper {
-			return failsafehttp.NewRoundTripper(m, failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).Build())
+		client("failsafehttp", "http.Client with failsafehttp.NewRoundTripper(NewRetryPolicyBuilder, 3 attempts, no delay)", through(func() *http.Client {
+			return &http.Client{Transport: failsafehttp.NewRoundTripper(memory{}, failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).Build())}
 		})),
 	}
-	if fails > 0 {
-		return all
+	if fails > 0 { // who does not retry does not do it
+		return slices.DeleteFunc(all, func(c contender) bool { return c.name == clientTimed })
 	}
-	return append(all, client("net/http", "http.Client, no retry", through(func(m *memory) http.RoundTripper { return m })))
+	return append(all,
+		client(plainClient, "http.Client, no retry", through(func() *http.Client { return &http.Client{Transport: memory{}} })),
+		client(plainTimed, "http.Client{Timeout 1 min}, no retry", through(func() *http.Client { return &http.Client{Transport: memory{}, Timeout: limit} })))
 }
 
 var errStatus = errors.New("not 200")
 
-func read(j *job, get func(context.Context) (*http.Response, error)) (int, error) {
-	resp, err := get(context.Background())
+func read(ctx context.Context, j *job, get func(context.Context) (*http.Response, error)) (int, error) {
+	resp, err := get(ctx)
 	if err != nil {
 		return 0, err
 	}

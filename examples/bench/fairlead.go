@@ -22,6 +22,7 @@ type shape struct {
 	full    bool          // the one slot is taken
 	spent   bool          // there is one token an hour
 	budget  bool          // retries are paid for from a budget
+	observe func(context.Context, pipeline.Event)
 }
 
 const (
@@ -76,12 +77,17 @@ func fairleadPipeline(s shape) (*pipeline.Pipeline, *bulkhead.Bulkhead) {
 	if s.attempt > 0 {
 		b = b.AttemptTimeout(timeout.MustNew(timeout.Config{Limit: s.attempt}))
 	}
+	if s.observe != nil {
+		b = b.Observe(s.observe)
+	}
 	return b.MustBuild(), room
 }
 
 func fairleadFull(name string, s shape) contender {
 	setup := "pipeline.For: Retry (3 attempts, retry.Immediate, NoBudget), Breaker (Count(100), FailureCount 100), RateLimit (1,000,000/s, burst 1e9), Bulkhead (1000); pipeline.Do"
-	if s.budget {
+	if s.observe != nil {
+		setup = "the same with Observe of a function that does nothing with the three events of a call"
+	} else if s.budget {
 		setup = "the same without NoBudget: every call pays into the retry's own budget"
 	} else if s.rate {
 		setup = "the same with a Breaker of Time(10 s), FailureRate 0.9, MinCalls 20"

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +16,7 @@ const design = `full pipeline ≤ 1/10 of failsafe-go and ≤ 0.6 × the same co
 
 func TestEveryGoalOfTheDesignIsJudged(t *testing.T) {
 	var words []string
-	for _, g := range goals {
+	for _, g := range designGoals {
 		if !strings.HasPrefix(g.words, "…") {
 			words = append(words, g.words)
 		}
@@ -23,6 +26,15 @@ func TestEveryGoalOfTheDesignIsJudged(t *testing.T) {
 		"refused by an open breaker ≤ 1/10 of failsafe-go; and ≤ 1 alloc; or a full bulkhead", "refused by an open breaker or a full bulkhead",
 		"with 2 goroutines on one pipeline no slower per call than by hand; and 8", "with 2 and 8 goroutines on one pipeline no slower per call than by hand",
 	).Replace(strings.Join(words, "; "))))
+}
+
+// issues are the sentences of the issues on HTTP and on events.
+var issues = []string{"≤ 1.25 × plain net/http in time", "≤ 4 more allocations", "≤ 100 ns more when somebody does"}
+
+func TestEveryGoalOfTheIssuesIsJudged(t *testing.T) {
+	for _, sentence := range issues {
+		assert.True(t, slices.ContainsFunc(issueGoals, func(g goal) bool { return strings.Contains(g.words, sentence) }), sentence)
+	}
 }
 
 // squeeze leaves letters and figures.
@@ -60,11 +72,19 @@ func measured() *results {
 		add(group, ours, 1, 1, 0)
 		add(group, other.name, 1, other.ns, 0)
 	}
+	add(fullOK, oursObserved, 1, 101, 0)
+	for _, width := range many {
+		for _, name := range []string{clientGuarded, clientTimed, clientBoth} {
+			add(httpOK, name, width, 1.25, 15)
+		}
+		add(httpOK, plainClient, width, 1, 11)
+		add(httpOK, plainTimed, width, 1, 11)
+	}
 	return r
 }
 
 func TestAGoalIsMetAtItsBoundAndMissedAboveIt(t *testing.T) {
-	for _, g := range goals {
+	for _, g := range goals() {
 		_, met, ok := g.check(measured())
 		require.True(t, ok, g.words)
 		assert.True(t, met, g.words)
@@ -72,7 +92,7 @@ func TestAGoalIsMetAtItsBoundAndMissedAboveIt(t *testing.T) {
 		worse := measured()
 		worse.heap[pipelineBytes]++
 		for _, c := range worse.cells {
-			if c.name == ours {
+			if strings.HasPrefix(c.name, ours) {
 				c.allocs += 0.01
 				for i := range c.rounds {
 					c.rounds[i] *= 1.01
@@ -93,8 +113,45 @@ func TestAMissedGoalSaysSo(t *testing.T) {
 	var b strings.Builder
 	r.goals(&b)
 	assert.NotContains(t, b.String(), "missed")
+	assert.NotContains(t, b.String(), "what is left to do")
 	r.cell(fullOK, ours, 1).rounds = []float64{5, 5, 5}
 	b.Reset()
 	r.goals(&b)
-	assert.Contains(t, b.String(), "| full pipeline ≤ 1/10 of failsafe-go | 0.500 × (failsafe-go, at most 0.100) | **missed** |")
+	assert.Contains(t, b.String(), "| 1 | full pipeline ≤ 1/10 of failsafe-go | 0.500 × (failsafe-go, at most 0.100) | **missed** |")
+}
+
+// "Where a goal is missed, profile, fix the code, and say what is left."
+func TestTheNoteOfAMissedGoalSaysWhatIsLeft(t *testing.T) {
+	for _, g := range goals() {
+		if g.note != "" {
+			assert.Contains(t, g.note, "Left: ", g.words)
+		}
+	}
+	r := measured()
+	for _, c := range r.cells {
+		if strings.HasPrefix(c.name, ours) && c.group != fullDone {
+			c.rounds, c.allocs = []float64{1e3, 1e3, 1e3}, 99
+		}
+	}
+	r.heap[pipelineBytes]++
+	var b strings.Builder
+	r.goals(&b)
+	_, notes, ok := strings.Cut(b.String(), "what is left to do")
+	require.True(t, ok)
+	for i, g := range goals() {
+		_, met, _ := g.check(r)
+		number, note := fmt.Sprint(i+1), cmp.Or(g.note, noteUnknown)
+		var told []string
+		for line := range strings.Lines(notes) {
+			if of, text, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": "); ok && slices.Contains(strings.Split(of, ", "), number) {
+				told = append(told, strings.TrimSpace(text))
+			}
+		}
+		if met {
+			assert.Empty(t, told, g.words)
+			continue
+		}
+		assert.Equal(t, []string{note}, told, g.words)
+		assert.Equal(t, 1, strings.Count(notes, note), "once, however many share it")
+	}
 }

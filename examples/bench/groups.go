@@ -1,6 +1,11 @@
 package main
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead/fairlead/pipeline"
+)
 
 // Names of the groups that the goals speak of.
 const (
@@ -27,7 +32,10 @@ const (
 	timeoutDone   = "timeout alone, fn asks for Done()"
 	httpOK        = "HTTP, 200"
 	httpTwice     = "HTTP, 503, 503, 200"
+	cooldownOpen  = "cooldown alone, open"
+	cooldownShut  = "cooldown alone, cooling"
 	ours          = "fairlead"
+	oursObserved  = "fairlead, observed"
 	theirFailsafe = "failsafe-go"
 	theirHand     = "by hand"
 )
@@ -41,7 +49,8 @@ func groups() []group {
 	}
 	ok := full(fullOK, shape{}, group{})
 	paid := shape{budget: true}
-	ok.by = append(ok.by, fairleadFull("fairlead, with a retry budget", paid))
+	ok.by = append(ok.by, fairleadFull("fairlead, with a retry budget", paid),
+		fairleadFull(oursObserved, shape{observe: func(context.Context, pipeline.Event) {}}))
 	request := full(fullRequest, shape{request: true}, group{})
 	request.widths = alone
 	return append([]group{
@@ -61,18 +70,20 @@ func groups() []group {
 func leafGroups() []group {
 	return []group{
 		{name: retryOK, widths: many, by: retries()},
-		{name: retryTwice, fails: 2, widths: alone, by: retries()},
+		{name: retryTwice, fails: 2, widths: many, by: retries()},
 		{name: breakerOK, widths: many, by: breakers(false)},
 		{name: breakerRate, widths: many, by: breakers(true)},
-		{name: breakerOpen, fails: 1, trip: true, refuse: true, widths: alone, by: breakers(false)},
+		{name: breakerOpen, fails: 1, trip: true, refuse: true, widths: many, by: breakers(false)},
 		{name: limiterOK, widths: many, by: limiters(false)},
-		{name: limiterSpent, trip: true, refuse: true, widths: alone, by: limiters(true)},
+		{name: limiterSpent, trip: true, refuse: true, widths: many, by: limiters(true)},
 		{name: bulkheadOK, widths: many, by: bulkheads(false)},
-		{name: bulkheadFull, refuse: true, widths: alone, by: bulkheads(true)},
+		{name: bulkheadFull, refuse: true, widths: many, by: bulkheads(true)},
+		{name: cooldownOpen, widths: many, by: cooldowns(false)},
+		{name: cooldownShut, refuse: true, widths: many, by: cooldowns(true)},
 		{name: timeoutOK, widths: many, by: timeouts(false)},
 		{name: timeoutDone, asks: true, widths: many, by: timeouts(true)},
-		{name: httpOK, widths: alone, by: clients(0)},
-		{name: httpTwice, fails: 2, widths: alone, by: clients(2)},
+		{name: httpOK, widths: many, by: clients(0)},
+		{name: httpTwice, fails: 2, widths: many, by: clients(2)},
 	}
 }
 

@@ -1,6 +1,6 @@
 // Bench measures Fairlead beside its peers and beside the composition by hand, in one run on one machine: full pipelines,
 // each part alone, and HTTP clients, each with the same work for all; and says which goals of the design are met. It takes
-// about a minute.
+// one to two minutes.
 //
 //	make bench
 //	go run . [-short] [-run regexp] [-for 1ms] [-rounds 51] [-profile FILE] [-write RESULTS.md]       in this directory
@@ -31,7 +31,7 @@ func start(args []string, out, problems io.Writer) int {
 	run := flags.String("run", "", "only the groups whose name this `regexp` matches")
 	flags.DurationVar(&o.each, "for", time.Millisecond, "how long a round of each takes, 100µs to 10s; three times that with several goroutines")
 	flags.IntVar(&o.rounds, "rounds", 51, "how often each is measured, in turn, 1 to 1000")
-	profile := flags.String("profile", "", "`FILE` for a CPU profile of all contenders; go tool pprof -focus 'main.fairleadFull' shows one's share")
+	profile := flags.String("profile", "", "`FILE` for a CPU profile of all contenders; go tool pprof -top -focus fairleadFull shows one's share")
 	flags.StringVar(&o.write, "write", "", "`FILE` for the tables, as Markdown")
 	switch err := flags.Parse(args); {
 	case err == flag.ErrHelp:

@@ -148,6 +148,15 @@ func median(v []float64) float64 {
 	}
 }
 
+// difference is the median of the rounds' differences, in nanoseconds per call.
+func difference(ours, theirs *cell) float64 {
+	pairs := make([]float64, min(len(ours.rounds), len(theirs.rounds)))
+	for i := range pairs {
+		pairs[i] = ours.rounds[i] - theirs.rounds[i]
+	}
+	return median(pairs)
+}
+
 // ratio is the median of the rounds' ratios: both figures of a pair are of the same few milliseconds, so that load which
 // comes and goes while it is measured touches both.
 func ratio(ours, theirs *cell) float64 {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,8 +45,9 @@ func (r *results) markdown() string {
 }
 
 func (r *results) goals(b *strings.Builder) {
-	b.WriteString("\n## Goals\n\nThe design's words; ratios are fairlead's time to the other's.\n\n| goal | measured | |\n|---|---:|---|\n")
-	for _, g := range goals {
+	b.WriteString("\n## Goals\n\nThe design's words, and the issues' on HTTP and on events; ratios are fairlead's time to the other's.\n\n| | goal | measured | |\n|---:|---|---:|---|\n")
+	missed := map[int]string{} // notes, by the goal's number
+	for i, g := range goals() {
 		measured, met, ok := g.check(r)
 		verdict := "**missed**"
 		switch {
@@ -52,8 +55,29 @@ func (r *results) goals(b *strings.Builder) {
 			measured, verdict = "", "not measured in this run"
 		case met:
 			verdict = "met"
+		default:
+			missed[i+1] = cmp.Or(g.note, noteUnknown)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", g.words, measured, verdict)
+		fmt.Fprintf(b, "| %d | %s | %s | %s |\n", i+1, g.words, measured, verdict)
+	}
+	explain(b, missed)
+}
+
+// explain says of each missed goal where the time goes and what is left, once where several share the reason.
+func explain(b *strings.Builder, missed map[int]string) {
+	if len(missed) == 0 {
+		return
+	}
+	b.WriteString("\nWhere a goal is missed, this is where the time goes and what is left to do. The figures are of a quiet machine and of -profile; on\n" +
+		"another they grow and shrink together, and a goal whose ratio is near its bound may be met in one run and missed in the next.\n\n")
+	numbers := map[string][]string{}
+	for _, n := range slices.Sorted(maps.Keys(missed)) {
+		numbers[missed[n]] = append(numbers[missed[n]], fmt.Sprint(n))
+	}
+	for _, n := range slices.Sorted(maps.Keys(missed)) {
+		if note := missed[n]; numbers[note][0] == fmt.Sprint(n) {
+			fmt.Fprintf(b, "- %s: %s\n", strings.Join(numbers[note], ", "), note)
+		}
 	}
 }
 
@@ -116,7 +140,7 @@ func nanoseconds(ns float64) string {
 
 // perCall shows what is no whole number as such.
 func perCall(allocs float64) string {
-	rounded := math.Round(allocs*100) / 100
+	rounded := hundredths(allocs)
 	if rounded == math.Trunc(rounded) {
 		return fmt.Sprintf("%.0f", rounded)
 	}

@@ -16,7 +16,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// hystrix starts two goroutines per command that nothing ends.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/afex/hystrix-go/hystrix.(*metricExchange).Monitor"),
+		goleak.IgnoreAnyFunction("github.com/afex/hystrix-go/hystrix.(*poolMetrics).Monitor"))
+}
 
 // here asks everything in a bubble, where time is virtual, and risky questions in this program: whoever starts goroutines for fn
 // is not among the subjects of this test.
@@ -37,12 +42,14 @@ func here(t *testing.T, subjects ...subject) map[string]map[string]answer {
 
 // What a yes of ours is in the sections of faults. The first is what a failure is to the breaker: a caller whose time was all
 // spent in fn has waited for the downstream. The second is what cooperative means, and the other form's price is the third, and
-// the fourth, whose value Detached.Late gets.
+// the fourth, whose value Detached.Late gets. The last is the default budget's floor of 10 retries per second, saved for 10 s: a small
+// process must be able to retry at all.
 var accepted = []string{
 	"fairlead: Circuit breaker: faults: callers with 20 ms open it, where an answer takes 50 ms",
 	"fairlead: Timeout: faults: keeps its caller while fn ignores its context",
 	"fairlead, DoDetached: Timeout: faults: leaves a goroutine behind when fn ignores its context",
 	"fairlead, DoDetached: Timeout: faults: throws a success away that came late",
+	"fairlead: Retry: faults: 3 attempts, no pause, else defaults: 20 calls at once that fail make more than 40 runs",
 }
 
 func TestOurAnswers(t *testing.T) {
@@ -60,8 +67,7 @@ func TestOurAnswers(t *testing.T) {
 				faults = append(faults, name+": "+question)
 			}
 			if name == ours {
-				defaults := strings.Contains(question, "with whatever bounds retries") // ours are bounded without more
-				assert.Equal(t, defaults, a == na, question)
+				assert.NotEqual(t, na, a, question)
 			}
 		}
 	}
@@ -69,10 +75,48 @@ func TestOurAnswers(t *testing.T) {
 	assert.ElementsMatch(t, []string{resultFeature, hedgeFeature, cacheFeature, adaptiveFeature, orderFeature}, missing)
 }
 
+// n.a. is what the legend says: who takes no context has nothing to treat one with.
+func TestWhoTakesNoContextIsNotAskedHowItTreatsOne(t *testing.T) {
+	for question, answers := range here(t, gobreakerAlone()) {
+		if strings.Contains(question, "the context was done before") {
+			assert.Equal(t, na, answers["gobreaker"], question)
+		}
+	}
+	for _, p := range probes() {
+		if p.section != retrySection && (strings.Contains(p.asks, "the context was done before") || strings.Contains(p.asks, "whose context ends")) {
+			assert.False(t, p.asked(eapache()), p.asks)
+		}
+	}
+	assert.False(t, slices.ContainsFunc(subjects(), func(s subject) bool { return strings.Contains(s.name, "uber") }), "Take has nothing to ask")
+}
+
+// Two peers choose between a timer that has fired and a context that has ended: chance decides where there is no pause, and there alone.
+func TestChanceDecidesOnlyWhereThereIsNoPause(t *testing.T) {
+	ea := subject{name: "eapache", retry: eapache().retry} // its breaker leaves goroutines
+	for question, answers := range here(t, ea, avastRetry()) {
+		for name, a := range answers {
+			switch {
+			case strings.HasSuffix(question, "though the caller cancelled, pause of 20 ms"):
+				assert.Equal(t, no, a, name)
+			case strings.HasSuffix(question, "the same without a pause, in one of 50 calls at least"):
+				assert.Equal(t, yes, a, name)
+			}
+		}
+	}
+}
+
+// A limiter is told the time by its users' calls alone: with tokens left, x/time/rate takes the earlier time for its last.
+func TestATimeThatStepsBackMintsWhereTokensAreLeft(t *testing.T) {
+	assert.Equal(t, yes, steppedBack(xTimeRate(), 99))
+	assert.Equal(t, no, steppedBack(xTimeRate(), 100))
+	assert.Equal(t, no, steppedBack(fairlead(), 99))
+	assert.Equal(t, no, steppedBack(fairlead(), 100))
+}
+
 // A probe that cannot find the fault finds it in nobody: each says yes of somebody here, and no of somebody.
 func TestEveryProbeFindsItsFault(t *testing.T) {
 	answers := here(t, fairlead(), detached(), failsafeGo(), composed(), gobreakerAlone(), cenkalti(), avastRetry(), xTimeRate(), xSyncSemaphore(), retryableHTTP(), careless(), worse())
-	panics := []string{"a panic in fn ends the program, since nobody can recover it", "runtime.Goexit in fn leaves the caller waiting"} // not in this program
+	panics := []string{"a panic in fn ends the program, since nobody can recover it", "runtime.Goexit in fn leaves the caller waiting until the limit"} // not in this program
 	for question, of := range answers {
 		if strings.HasPrefix(question, featureSection) || slices.ContainsFunc(panics, func(p string) bool { return strings.HasSuffix(question, p) }) {
 			continue
@@ -179,12 +223,25 @@ func careless() subject {
 			}
 		},
 		client: hasty,
+		clocked: func() func(time.Time, int) bool { // which takes a step back for time that passed
+			tokens, last := 100.0, time.Time{}
+			return func(now time.Time, n int) bool {
+				tokens, last = min(100, tokens+now.Sub(last).Abs().Seconds()), now
+				if tokens < float64(n) {
+					return false
+				}
+				tokens -= float64(n)
+				return true
+			}
+		},
 	}
 }
 
 // worse keeps what its waiters gave up.
 func worse() subject {
-	return subject{name: "worse", waiting: func(n int, _ time.Duration) call {
+	return subject{name: "worse", storm: func() call { // which never retries
+		return func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+	}, waiting: func(n int, _ time.Duration) call {
 		s := semaphore.NewWeighted(int64(n))
 		return func(ctx context.Context, fn func(context.Context) error) error {
 			got := make(chan struct{})

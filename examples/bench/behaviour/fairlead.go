@@ -9,6 +9,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
@@ -54,6 +55,10 @@ func fairlead() subject {
 		},
 		storm: func() call {
 			return run(base.Retry(retry.MustNew(retry.Config{Backoff: retry.Immediate})))
+		},
+		budget: func() call { // the default's floor, for a small process
+			few := budget.MustNewRatio(budget.RatioConfig{MinPerSecond: 1})
+			return run(base.Retry(retry.MustNew(retry.Config{Backoff: retry.Immediate, Budget: few})))
 		},
 		delays:  fairleadDelays,
 		limiter: fairleadLimiter,
@@ -124,20 +129,11 @@ func (c *stepped) set(t time.Time) {
 	c.now = t
 }
 
-func fairleadClocked() clocked {
+func fairleadClocked() func(time.Time, int) bool {
 	clock := &stepped{Clock: clockwork.NewRealClock(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	cfg := ratelimit.Config{Rate: 1, Burst: 100, Clock: clock}
-	l := ratelimit.MustNew(cfg)
-	return clocked{
-		take: func(now time.Time, n int) bool {
-			clock.set(now)
-			return !errors.Is(l.AllowN(n), ratelimit.ErrLimited)
-		},
-		set: func(now time.Time) {
-			clock.set(now)
-			if err := l.Update(cfg); err != nil {
-				panic(err)
-			}
-		},
+	l := ratelimit.MustNew(ratelimit.Config{Rate: 1, Burst: 100, Clock: clock})
+	return func(now time.Time, n int) bool {
+		clock.set(now)
+		return !errors.Is(l.AllowN(n), ratelimit.ErrLimited)
 	}
 }

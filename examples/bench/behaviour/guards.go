@@ -34,7 +34,7 @@ func slotProbes() []probe {
 			go func() { pause(openFor); h.end <- nil }()
 			return when(!ran(background, c, nil))
 		}, false},
-		{slotsSection, "a waiter that gives up takes a slot along", func(s subject) bool { return s.waiting != nil }, func(s subject) answer {
+		{slotsSection, "a waiter whose context ends takes a slot along", func(s subject) bool { return s.waiting != nil && !s.deaf }, func(s subject) answer {
 			c := s.waiting(1, 10*time.Second)
 			h, _ := hold(background, c)
 			ctx, cancel := context.WithTimeout(background, 20*time.Millisecond)
@@ -132,7 +132,7 @@ func breakerProbes() []probe {
 			first.release(nil) // the probe succeeds: it should close
 			return when(!until(openFor/4, admits(c)))
 		}, false},
-		{breakerSection, "runs fn though the context was done before", hasBreaker, func(s subject) answer {
+		{breakerSection, "runs fn though the context was done before", func(s subject) bool { return hasBreaker(s) && !s.deaf }, func(s subject) answer {
 			return runsDead(s.breaker)
 		}, false},
 		{breakerSection, "callers who cancel open it", hasBreaker, func(s subject) answer {

@@ -27,7 +27,7 @@ const ours = "fairlead"
 
 func subjects() []subject {
 	return []subject{fairlead(), detached(), failsafeGo(), composed(), gobreakerAlone(), eapache(), hystrixGo(), cenkalti(), avastRetry(),
-		xTimeRate(), xSyncSemaphore(), uberRatelimit(), retryableHTTP()}
+		xTimeRate(), xSyncSemaphore(), retryableHTTP()}
 }
 
 func probes() []probe {
@@ -112,7 +112,11 @@ func table(only func(string) bool, risk func(probe, subject) answer, progress io
 	fmt.Fprintf(&b, "- %s\n- %s\n", time.Now().UTC().Format("2006-01-02 15:04 MST"),
 		strings.Join(append([]string{runtime.Version()}, peers.Versions()...), ", "))
 	b.WriteString("- in the sections of faults a yes is a fault; n.a.: it has nothing of the kind; hangs: no answer within " + bound.String() + "\n" +
-		"- each as its documentation uses it, with defaults where nothing is said; by hand is examples/bench/byhand\n")
+		"- each as its documentation uses it, with defaults where nothing is said; by hand is examples/bench/byhand. What takes no context is not asked\n" +
+		"  how it treats one: gobreaker, eapache's breaker, semaphore and deadline, and uber ratelimit, whose Take sleeps and which has no column\n" +
+		"- told the time: by the argument of x/time/rate's AllowN, by an injected clock of fairlead's. Times from time.Now never step back\n" +
+		"- 3 attempts without a pause are failsafe-go's default; the others are told so. Fairlead's default budget lets 10 retries per second go in\n" +
+		"  any case, and up to 100 of them at once: so a process of few calls may triple them, and one of many adds a fifth\n")
 	all := probes()
 	for len(all) > 0 {
 		section := all[0].section

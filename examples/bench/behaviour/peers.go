@@ -13,9 +13,9 @@ import (
 	eabreaker "github.com/eapache/go-resiliency/breaker"
 	"github.com/eapache/go-resiliency/deadline"
 	"github.com/eapache/go-resiliency/retrier"
+	easemaphore "github.com/eapache/go-resiliency/semaphore"
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/sony/gobreaker/v2"
-	"go.uber.org/ratelimit"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
@@ -55,7 +55,7 @@ func composed() subject {
 }
 
 func gobreakerAlone() subject {
-	return subject{name: "gobreaker", breaker: func() call {
+	return subject{name: "gobreaker", deaf: true, breaker: func() call {
 		b := gobreaker.NewCircuitBreaker[any](gobreaker.Settings{Timeout: openFor, ReadyToTrip: threeInARow})
 		return func(ctx context.Context, fn func(context.Context) error) error {
 			_, err := b.Execute(func() (any, error) { return nil, fn(ctx) })
@@ -67,10 +67,21 @@ func gobreakerAlone() subject {
 func eapache() subject {
 	return subject{
 		name: "eapache/go-resiliency",
+		deaf: true,
 		breaker: func() call {
 			b := eabreaker.New(3, 1, openFor)
 			return func(ctx context.Context, fn func(context.Context) error) error {
 				return b.Run(func() error { return fn(ctx) })
+			}
+		},
+		waiting: func(n int, wait time.Duration) call {
+			s := easemaphore.New(n, wait)
+			return func(ctx context.Context, fn func(context.Context) error) error {
+				if err := s.Acquire(); err != nil {
+					return err
+				}
+				defer s.Release()
+				return fn(ctx)
 			}
 		},
 		retry: func(pause time.Duration) call { return retrier.New(retrier.ConstantBackoff(2, pause), nil).RunCtx },
@@ -81,6 +92,7 @@ func eapache() subject {
 				return r.RunCtx(ctx, func(ctx context.Context) error { return b.Run(func() error { return fn(ctx) }) })
 			}
 		},
+		delays: eapacheDelays,
 		timeout: func(limit time.Duration) call {
 			d := deadline.New(limit)
 			return func(ctx context.Context, fn func(context.Context) error) error {
@@ -102,15 +114,29 @@ func eapache() subject {
 	}
 }
 
+// eapacheDelays are the pauses between runs, since nothing tells of them: ten times as long as asked for, so that a timer which
+// fires late does not look like jitter.
+func eapacheDelays(first, most time.Duration) (all []time.Duration) {
+	r := retrier.New(retrier.LimitedExponentialBackoff(20, 10*first, 10*most), nil)
+	r.SetJitter(0.5)
+	var last time.Time
+	_ = r.Run(func() error {
+		if now := time.Now(); !last.IsZero() {
+			all = append(all, (now.Sub(last)-5*time.Millisecond)/10)
+		}
+		last = time.Now()
+		return errDown
+	})
+	return all
+}
+
 var commands atomic.Int64
 
-// hystrixGo is breaker, bulkhead and timeout in one; what is not asked for is far away.
+// hystrixGo is breaker, bulkhead and timeout in one. The timeout is its default of 1 s where none is asked for; the other two are
+// far away then.
 func hystrixGo() subject {
 	command := func(c hystrix.CommandConfig) call {
 		name := fmt.Sprint("command ", commands.Add(1))
-		if c.Timeout == 0 {
-			c.Timeout = 3_600_000
-		}
 		hystrix.ConfigureCommand(name, c)
 		return func(ctx context.Context, fn func(context.Context) error) error {
 			return hystrix.DoC(ctx, name, fn, nil)
@@ -132,6 +158,11 @@ func hystrixGo() subject {
 		timedSlots: func(limit time.Duration, n int) call {
 			return command(hystrix.CommandConfig{Timeout: int(limit.Milliseconds()), MaxConcurrentRequests: n, RequestVolumeThreshold: never})
 		},
+		features: map[string]func() bool{fallbackFeature: func() bool {
+			v := 0
+			err := hystrix.Do("fallback", func() error { return errDown }, func(error) error { v = 7; return nil })
+			return v == 7 && err == nil
+		}},
 	}
 }
 
@@ -169,11 +200,24 @@ func avastRetry() subject {
 		name:  "avast/retry-go",
 		retry: func(pause time.Duration) call { return retry(avast.Delay(pause), avast.DelayType(avast.FixedDelay)) },
 		storm: func() call { return retry(avast.Delay(0), avast.DelayType(avast.FixedDelay)) },
+		delays: func(first, most time.Duration) []time.Duration { // by default backoff and jitter are added
+			var asked asked
+			_ = avast.New(avast.Attempts(20), avast.Delay(first), avast.MaxDelay(most), avast.MaxJitter(first), avast.WithTimer(&asked)).Do(func() error { return errDown })
+			return asked
+		},
 		budget: func() call {
 			shared := avast.WithThrottle(avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{}))
 			return retry(avast.Delay(0), avast.DelayType(avast.FixedDelay), shared)
 		},
 	}
+}
+
+// asked is a timer that remembers what it was asked to wait, and does not.
+type asked []time.Duration
+
+func (a *asked) After(d time.Duration) <-chan time.Time {
+	*a = append(*a, d)
+	return time.After(0)
 }
 
 func xTimeRate() subject {
@@ -183,10 +227,7 @@ func xTimeRate() subject {
 			l := rate.NewLimiter(rate.Every(every), 1)
 			return limiter{l.Allow, l.Wait}
 		},
-		clocked: func() clocked {
-			l := rate.NewLimiter(1, 100)
-			return clocked{l.AllowN, func(now time.Time) { l.SetLimitAt(now, 1) }}
-		},
+		clocked: func() func(time.Time, int) bool { return rate.NewLimiter(1, 100).AllowN },
 	}
 }
 
@@ -202,17 +243,6 @@ func xSyncSemaphore() subject {
 			}
 			defer s.Release(1)
 			return fn(ctx)
-		}
-	}}
-}
-
-// uberRatelimit has no way to refuse or to be cancelled: Take sleeps.
-func uberRatelimit() subject {
-	return subject{name: "uber ratelimit", limiter: func(every time.Duration) limiter {
-		l := ratelimit.New(1, ratelimit.Per(every), ratelimit.WithoutSlack)
-		return limiter{
-			allow: func() bool { return took(func() { l.Take() }) < every/4 },
-			wait:  func(context.Context) error { l.Take(); return nil },
 		}
 	}}
 }

@@ -12,6 +12,7 @@ type call func(ctx context.Context, fn func(context.Context) error) error
 // subject is one library, as its own documentation uses it. What it has not is nil, and n.a. in the table.
 type subject struct {
 	name string
+	deaf bool // its breaker, bulkhead and timeout take no context: how they treat one cannot be asked
 
 	bulkhead func(n int) call                     // at most n at once, the others are refused at once
 	waiting  func(n int, wait time.Duration) call // at most n at once, the others wait so long
@@ -25,11 +26,11 @@ type subject struct {
 	timedSlots   func(limit time.Duration, n int) call // the timeout and the bulkhead
 
 	storm  func() call // a retry of three attempts without a pause, else with defaults
-	budget func() call // the same with whatever bounds retries, where defaults do not
+	budget func() call // the same with whatever bounds retries more tightly
 
 	delays  func(base, most time.Duration) []time.Duration // of a jittered exponential backoff with a cap
 	limiter func(every time.Duration) limiter              // a token each, and one at first
-	clocked func() clocked                                 // one per second, 100 at first, full
+	clocked func() func(now time.Time, n int) bool         // one per second, 100 at first, full; told the time, it gives n or says no
 
 	client func(base http.RoundTripper, attempts int, pause time.Duration) func(*http.Request) (*http.Response, error)
 
@@ -39,12 +40,6 @@ type subject struct {
 type limiter struct {
 	allow func() bool
 	wait  func(context.Context) error
-}
-
-// clocked is a limiter that is told the time.
-type clocked struct {
-	take func(now time.Time, n int) bool
-	set  func(now time.Time) // sets its rate, to what it is
 }
 
 const openFor = 300 * time.Millisecond

@@ -17,6 +17,7 @@ const (
 
 func hasRetry(s subject) bool   { return s.retry != nil }
 func hasLimiter(s subject) bool { return s.limiter != nil }
+func hasClocked(s subject) bool { return s.clocked != nil }
 func hasTimeout(s subject) bool { return s.timeout != nil }
 
 func fails(context.Context) error { return errDown }
@@ -31,35 +32,43 @@ func cutShort(s subject) error {
 }
 
 func retryProbes() []probe {
-	multiplied := func(make func(subject) func() call) func(subject) answer {
+	// multiplied: calls at once, all of which fail, run fn more than twice each.
+	multiplied := func(calls int, make func(subject) func() call) func(subject) answer {
 		return func(s subject) answer {
 			c := make(s)()
 			var runs atomic.Int64
 			var all sync.WaitGroup
-			for range 300 {
+			for range calls {
 				all.Go(func() {
 					_ = c(background, func(context.Context) error { runs.Add(1); pause(5 * time.Millisecond); return errDown })
 				})
 			}
 			all.Wait()
-			return when(runs.Load() > 2*300)
+			return when(runs.Load() > 2*int64(calls))
 		}
 	}
-	return []probe{
-		{retrySection, "runs fn though the context was done before", hasRetry, func(s subject) answer {
-			return runsDead(func() call { return s.retry(time.Millisecond) })
-		}, false},
-		{retrySection, "runs fn again though the caller cancelled", hasRetry, func(s subject) answer {
+	// again: the caller cancels while fn runs, and fn runs again.
+	again := func(between time.Duration) func(subject) answer {
+		return func(s subject) answer {
 			for range 50 { // some choose at random
 				ctx, cancel := context.WithCancel(background)
 				n := 0
-				_ = s.retry(0)(ctx, func(context.Context) error { n++; cancel(); return errDown })
+				_ = s.retry(between)(ctx, func(context.Context) error { n++; cancel(); return errDown })
 				if n > 1 {
 					return yes
 				}
 			}
 			return no
+		}
+	}
+	defaults, bounded := func(s subject) func() call { return s.storm }, func(s subject) func() call { return s.budget }
+	hasStorm, hasBudget := func(s subject) bool { return s.storm != nil }, func(s subject) bool { return s.budget != nil }
+	return []probe{
+		{retrySection, "runs fn though the context was done before", hasRetry, func(s subject) answer {
+			return runsDead(func() call { return s.retry(time.Millisecond) })
 		}, false},
+		{retrySection, "runs fn again though the caller cancelled, pause of 20 ms", hasRetry, again(20 * time.Millisecond), false},
+		{retrySection, "the same without a pause, in one of 50 calls at least", hasRetry, again(0), false},
 		{retrySection, "sleeps a backoff that ends after the deadline", hasRetry, func(s subject) answer {
 			ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
 			defer cancel()
@@ -92,10 +101,10 @@ func retryProbes() []probe {
 			_ = c(background, fails) // three failures: it is open
 			return when(took(func() { _ = c(background, fails) }) > between*9/10)
 		}, false},
-		{retrySection, "with defaults, retries triple the load of an outage", func(s subject) bool { return s.storm != nil },
-			multiplied(func(s subject) func() call { return s.storm }), false},
-		{retrySection, "with whatever bounds retries, they more than double it", func(s subject) bool { return s.budget != nil },
-			multiplied(func(s subject) func() call { return s.budget }), false},
+		{retrySection, "3 attempts, no pause, else defaults: 20 calls at once that fail make more than 40 runs", hasStorm, multiplied(20, defaults), false},
+		{retrySection, "the same with 300 calls, more than 600 runs", hasStorm, multiplied(300, defaults), false},
+		{retrySection, "20 calls, with whatever bounds retries more tightly: more than 40 runs", hasBudget, multiplied(20, bounded), false},
+		{retrySection, "300 calls, with whatever bounds retries more tightly: more than 600 runs", hasBudget, multiplied(300, bounded), false},
 	}
 }
 
@@ -138,14 +147,29 @@ func limitProbes() []probe {
 			_ = l.wait(cancelled())
 			return when(!l.allow())
 		}, false},
-		{limitSection, "a clock that steps back mints tokens", func(s subject) bool { return s.clocked != nil }, func(s subject) answer {
-			l, start := s.clocked(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			l.take(start.Add(10*time.Second), 100)
-			l.take(start.Add(9*time.Second), 1)
-			l.set(start.Add(9 * time.Second))
-			return when(l.take(start.Add(11*time.Second), 2)) // one was earned
+		{limitSection, "told the time, and once an earlier one while it has tokens: mints some", hasClocked, func(s subject) answer {
+			return steppedBack(s, 99)
 		}, false},
+		{limitSection, "the same while it has none", hasClocked, func(s subject) answer { return steppedBack(s, 100) }, false},
 	}
+}
+
+// steppedBack: of 100 tokens some are taken, a second earlier one more is asked for, and two seconds after that whatever there is.
+// One was earned, so 101 may be given; whether the one in the middle is among them is a matter of taste.
+func steppedBack(s subject, taken int) answer {
+	take, start, given := s.clocked(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
+	ask := func(second, n int) bool {
+		ok := take(start.Add(time.Duration(second)*time.Second), n)
+		if ok {
+			given += n
+		}
+		return ok
+	}
+	ask(10, taken)
+	ask(9, 1)
+	for ask(11, 1) && given < 200 {
+	}
+	return when(given > 101)
 }
 
 func timeoutProbes() []probe {
@@ -163,7 +187,7 @@ func timeoutProbes() []probe {
 		return d, left, err
 	}
 	return []probe{
-		{timeoutSection, "runs fn though the context was done before", hasTimeout, func(s subject) answer {
+		{timeoutSection, "runs fn though the context was done before", func(s subject) bool { return hasTimeout(s) && !s.deaf }, func(s subject) answer {
 			return runsDead(func() call { return s.timeout(time.Minute) })
 		}, false},
 		{timeoutSection, "keeps its caller while fn ignores its context", hasTimeout, func(s subject) answer {
@@ -189,9 +213,8 @@ func timeoutProbes() []probe {
 			unwinds(s.timeout(time.Minute), func() { panic("in fn") })
 			return no
 		}, true},
-		{timeoutSection, "runtime.Goexit in fn leaves the caller waiting", hasTimeout, func(s subject) answer {
-			unwinds(s.timeout(time.Minute), runtime.Goexit)
-			return no
+		{timeoutSection, "runtime.Goexit in fn leaves the caller waiting until the limit", hasTimeout, func(s subject) answer {
+			return when(took(func() { unwinds(s.timeout(within), runtime.Goexit) }) >= within)
 		}, true},
 	}
 }
