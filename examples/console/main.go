@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:8090", "where to listen")
+	addr := flag.String("addr", "127.0.0.1:8090", "where to listen; asked for by any name but a loopback one, it answers 421")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

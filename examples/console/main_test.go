@@ -32,7 +32,7 @@ type seen struct {
 func look(t *testing.T, h http.Handler) (s seen) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/console/state.json", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost:8090/console/state.json", nil))
 	require.Equal(t, http.StatusOK, w.Code)
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &s))
 	return s
@@ -48,7 +48,7 @@ func (s seen) of(name string) (level string, why string, calls float64) {
 }
 
 func post(h http.Handler, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/faults", strings.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "http://localhost:8090/faults", strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

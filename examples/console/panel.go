@@ -3,10 +3,13 @@ package main
 import (
 	"embed"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 )
 
 //go:embed assets
@@ -28,6 +31,10 @@ func (s *shop) handler() http.Handler {
 	otherOrigins := http.NewCrossOriginProtection() // a page of somebody else's must not break the shop
 	return otherOrigins.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
+		if !loopbackName(r.Host) {
+			http.Error(w, fmt.Sprintf("Host is %q: want localhost or a loopback address", r.Host), http.StatusMisdirectedRequest)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
 }
@@ -68,9 +75,21 @@ func (s *shop) breakOne(w http.ResponseWriter, r *http.Request) {
 	s.faults(w, r)
 }
 
-// onLoopback says that the request comes from this machine.
+// onLoopback says that the request comes from this machine, and means it. Its address alone would let too many in.
 func onLoopback(r *http.Request) bool {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	ip := net.ParseIP(host)
-	return err == nil && ip != nil && ip.IsLoopback()
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback() && loopbackName(r.Host)
+}
+
+// loopbackName says that a browser which asks for this Host means this machine. A page of somebody else's may have a name that
+// leads here by now (DNS rebinding): to the browser it is then of our origin, and it comes from this machine.
+func loopbackName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -24,12 +24,26 @@ var events = []pipeline.Event{
 	{Kind: pipeline.AttemptFinished, Attempt: 1, Took: 3 * time.Millisecond},
 	{Kind: pipeline.AttemptFinished, Attempt: 1, Took: 3 * time.Millisecond, Err: errDown},
 	{Kind: pipeline.RetryScheduled, Attempt: 2, Delay: time.Second},
+	{Kind: pipeline.AttemptFinished, Attempt: 2, Took: 3 * time.Millisecond},
 	{Kind: pipeline.RetryStopped, Attempt: 2, Reason: retry.AttemptsExhausted},
 	{Kind: pipeline.GuardRejected, Layer: "breaker", Attempt: 1, Err: refused},
 	{Kind: pipeline.CallFinished, Took: 5 * time.Millisecond},
-	{Kind: pipeline.CallFinished, Took: 5 * time.Millisecond, Err: errDown},
-	{Kind: pipeline.CallFinished, Took: 5 * time.Millisecond, Err: refused},
-	{Kind: pipeline.CallFinished, Took: 5 * time.Millisecond, Err: context.Canceled},
+	{Kind: pipeline.CallFinished, Disposition: pipeline.Failed, Took: 5 * time.Millisecond, Err: errDown},
+	{Kind: pipeline.CallFinished, Disposition: pipeline.Rejected, Took: 5 * time.Millisecond, Err: refused},
+	{Kind: pipeline.CallFinished, Disposition: pipeline.Deferred, Took: 5 * time.Millisecond, Wait: time.Hour, Err: errDown},
+	{Kind: pipeline.CallFinished, Disposition: pipeline.Expired, Took: 5 * time.Millisecond, Err: context.DeadlineExceeded},
+	{Kind: pipeline.CallFinished, Disposition: pipeline.Cancelled, Took: 5 * time.Millisecond, Err: context.Canceled},
+}
+
+// The events above are told as a pipeline tells them: each way in which a call can end is counted, and none twice.
+func TestTheEventsOfTheseTestsReachEveryCounter(t *testing.T) {
+	tally := &tally{text: error.Error}
+	tally.limits.Store(&limits{})
+	for _, e := range events {
+		tally.observe(bg, e)
+	}
+	r := tally.read()
+	require.Equal(t, totals{Calls: 6, Failed: 3, Refused: 1, Left: 1, Attempts: 3, Broken: 1, Retries: 1}, r.totals())
 }
 
 // "cost per event benchmark, 0 allocations per event": beyond the four texts of a second, a failure is a counter too.

@@ -25,7 +25,8 @@ type Console struct {
 	// The sampler's own.
 	watched map[*pipeline.Pipeline]*watched
 	tracks  map[any]*track
-	nextID  int
+	nextID  int // of a pipeline
+	tracked int // so many circuits: the last one's ID
 
 	mu      sync.Mutex // guards what follows; nobody else's code runs under it
 	closed  bool
@@ -44,7 +45,13 @@ type Console struct {
 //
 // It serves every path by its last segment alone, and the page's own links are relative: mount it under any prefix that ends with
 // a slash, with or without http.StripPrefix. Whoever can reach it reads names, limits and texts of errors: put it on an internal
-// listener, or behind what lets people in.
+// listener, or behind what lets people in. A listener that only this machine or network reaches does not do for browsers: a page of
+// somebody else's, whose name resolves to it by now, is of the console's origin to the browser (DNS rebinding). Where no login
+// stands in front, compare the request's Host with the names that the service is known by; the console knows none.
+//
+// An error is a mistake of the program: a source that is nil, a nil among [Pipelines], an option that is nil or was given nil; all
+// of them at once, each by its name and what it wants. The *Console is then nil, nothing was subscribed to, and serving from it
+// panics: do not mount it.
 func Handler(source Source, opts ...Option) (*Console, error) {
 	c, err := newConsole(source, opts)
 	if err != nil {
@@ -69,22 +76,14 @@ func newConsole(source Source, opts []Option) (*Console, error) {
 	return c, nil
 }
 
-// run samples once a second. A guard's Inspect that ends its goroutine must not end the console.
+// run samples once a second.
 func (c *Console) run() {
-	ended := false
-	defer func() {
-		if !ended {
-			go c.run()
-			return
-		}
-		c.sampler.Done()
-	}()
+	defer c.sampler.Done()
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
 	for {
 		select {
 		case <-c.life.Done():
-			ended = true
 			return
 		case <-clock.C:
 			c.sample(time.Now())

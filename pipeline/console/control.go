@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/leaf/breaker"
+	"github.com/fairlead/fairlead/pipeline"
 )
 
 const (
@@ -16,13 +17,12 @@ const (
 	longestCommand = 4 << 10         // bytes
 )
 
-// command is what the page asks for. It names what it was shown, so that a page from before a restart, or from before a reload,
-// changes nothing else.
+// command is what the page asks for. It tells which instance it was shown: neither name nor place says that of a page from before a
+// restart or a reload, which must change nothing else.
 type command struct {
 	Boot    string `json:"boot"`
-	ID      int    `json:"id"`
-	Layer   int    `json:"layer"`
-	Breaker string `json:"breaker"`
+	ID      int    `json:"id"`      // the pipeline's
+	Circuit int    `json:"circuit"` // the instance's
 	Action  string `json:"action"`
 }
 
@@ -78,7 +78,7 @@ func (c *Console) control(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "action is %q: want force-open, force-closed, auto or reset", clip(cmd.Action, longestName))
 		return
 	}
-	target, stale := c.circuit(&cmd)
+	target, name, stale := c.circuit(&cmd)
 	if target == nil {
 		problem(w, http.StatusConflict, "%s: nothing was changed; look again", stale)
 		return
@@ -89,27 +89,41 @@ func (c *Console) control(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadGateway, "%s was not done: %s", cmd.Action, textOf(err, error.Error))
 		return
 	}
-	c.journal.note(entry{Kind: "control", Name: cmd.Breaker, Text: cmd.Action + " from this console"}, time.Now())
+	c.journal.note(entry{Kind: "control", Name: name, Text: cmd.Action + " from this console"}, time.Now())
 	writeJSON(w, http.StatusOK, encode(map[string]string{"state": target.State().String()}))
 }
 
-// circuit finds the breaker that a command names, as it is now.
-func (c *Console) circuit(cmd *command) (found breaker.Circuit, stale string) {
+// circuit finds the breaker that a command was shown, if the pipeline still has that very instance.
+func (c *Console) circuit(cmd *command) (found breaker.Circuit, name, stale string) {
 	if cmd.Boot != c.boot {
-		return nil, "the console was restarted since the page was loaded"
+		return nil, "", "the console was restarted since the page was loaded"
 	}
 	target := c.shown(cmd.ID)
 	if target == nil {
-		return nil, "there is no such pipeline any more"
+		return nil, "", "there is no such pipeline any more"
 	}
-	i := 0
-	for d, item := range target.pipeline.Layers() {
-		if b, ok := item.(breaker.Circuit); ok && i == cmd.Layer && clip(d.Name, longestName) == cmd.Breaker {
-			return b, ""
+	for i := range target.layers {
+		s := &target.layers[i]
+		if s.Breaker == nil || s.Breaker.ID != cmd.Circuit || !has(target.pipeline, s.item) {
+			continue
 		}
-		i++
+		found, _ = s.item.(breaker.Circuit)
+		return found, s.Name, ""
 	}
-	return nil, "the pipeline has no such circuit any more"
+	return nil, "", "the pipeline has no such circuit any more"
+}
+
+// has asks the guards for their names on the way, which is their own code.
+func has(p *pipeline.Pipeline, wanted any) (found bool) {
+	_ = guarded(func() {
+		for _, item := range p.Layers() {
+			if comparable(item) && item == wanted {
+				found = true
+				return
+			}
+		}
+	})
+	return found
 }
 
 func (c *Console) shown(id int) *shown {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +41,7 @@ func press(t *testing.T, c http.Handler, cmd any, change ...func(*http.Request))
 func controlled(t *testing.T) (*Console, *breaker.Breaker, command) {
 	p, b := bank(nil)
 	c := started(t, Pipelines(p), AllowControl(anyone))
-	return c, b, command{Boot: c.boot, ID: 1, Layer: 2, Breaker: "bank", Action: "force-open"}
+	return c, b, command{Boot: c.boot, ID: 1, Circuit: 1, Action: "force-open"}
 }
 
 // "force-open, force-closed, auto, reset; POST only, same origin"
@@ -90,7 +91,7 @@ func TestControlIsForThePagesOwnOriginAndThoseWhoMay(t *testing.T) {
 
 	p, b := bank(nil)
 	nobody := started(t, Pipelines(p), AllowControl(func(*http.Request) bool { return false }))
-	require.Equal(t, http.StatusForbidden, press(t, nobody, command{nobody.boot, 1, 2, "bank", "force-open"}).Code)
+	require.Equal(t, http.StatusForbidden, press(t, nobody, command{nobody.boot, 1, 1, "force-open"}).Code)
 	require.Equal(t, breaker.Closed, b.State())
 }
 
@@ -98,7 +99,7 @@ func TestControlIsForThePagesOwnOriginAndThoseWhoMay(t *testing.T) {
 func TestWithoutAllowControlThereIsNothingToPress(t *testing.T) {
 	p, b := bank(nil)
 	c := started(t, Pipelines(p))
-	require.Equal(t, http.StatusForbidden, press(t, c, command{c.boot, 1, 2, "bank", "force-open"}).Code)
+	require.Equal(t, http.StatusForbidden, press(t, c, command{c.boot, 1, 1, "force-open"}).Code)
 	require.Equal(t, breaker.Closed, b.State())
 	for _, where := range []*Console{c, started(t, Pipelines(p), AllowControl(func(*http.Request) bool { return false }))} {
 		page := get(where, "/").Body.String()
@@ -114,11 +115,10 @@ func TestWithoutAllowControlThereIsNothingToPress(t *testing.T) {
 func TestAStalePageChangesNothing(t *testing.T) {
 	c, b, right := controlled(t)
 	for name, change := range map[string]func(*command){
-		"from before a restart":         func(cmd *command) { cmd.Boot = "another" },
-		"of a pipeline that is gone":    func(cmd *command) { cmd.ID = 7 },
-		"of a layer that is no circuit": func(cmd *command) { cmd.Layer = 1 },
-		"of a layer that is not there":  func(cmd *command) { cmd.Layer = -1 },
-		"of another circuit":            func(cmd *command) { cmd.Breaker = "other" },
+		"from before a restart":      func(cmd *command) { cmd.Boot = "another" },
+		"of a pipeline that is gone": func(cmd *command) { cmd.ID = 7 },
+		"of no circuit":              func(cmd *command) { cmd.Circuit = 0 },
+		"of another circuit":         func(cmd *command) { cmd.Circuit = 2 },
 	} {
 		cmd := right
 		change(&cmd)
@@ -127,6 +127,31 @@ func TestAStalePageChangesNothing(t *testing.T) {
 		require.Contains(t, w.Body.String(), "nothing was changed")
 	}
 	require.Equal(t, breaker.Closed, b.State())
+}
+
+// "Compare the instance shown": after a reload there may be another circuit of its name in its place.
+func TestAStalePageReachesTheInstanceThatItShowedOrNone(t *testing.T) {
+	for _, name := range []string{"", "bank"} {
+		seen, other := breaker.MustNew(breaker.Config{Name: name}), breaker.MustNew(breaker.Config{Name: name})
+		p := pipeline.For("p").With(seen).MustBuild()
+		c := started(t, Pipelines(p), AllowControl(anyone))
+		cmd := command{c.boot, 1, state(t, c).row(t, "p").layer(t, "guard").Breaker.ID, "force-open"}
+
+		require.NoError(t, p.Update(pipeline.For("p").With(other).With(seen)))
+		require.Equal(t, http.StatusOK, press(t, c, cmd).Code, "it is still there, though not in its place")
+		require.Equal(t, breaker.Open, seen.State())
+		require.Equal(t, breaker.Closed, other.State())
+
+		require.NoError(t, seen.Reset(bg))
+		require.NoError(t, p.Update(pipeline.For("p").With(other)))
+		w := press(t, c, cmd)
+		require.Equal(t, http.StatusConflict, w.Code)
+		require.Contains(t, w.Body.String(), "no such circuit any more: nothing was changed")
+		c.sample(time.Now())
+		require.Equal(t, http.StatusConflict, press(t, c, cmd).Code, "nor once the console has seen it")
+		require.Equal(t, breaker.Closed, other.State())
+		require.Equal(t, breaker.Closed, seen.State())
+	}
 }
 
 func TestACommandThatCannotBeReadIsSaidToBeOne(t *testing.T) {
@@ -149,7 +174,7 @@ func (remote) ForceOpen(context.Context) error { return errors.New("store: <down
 func TestACircuitThatCannotBeReachedIsNoSuccess(t *testing.T) {
 	p := pipeline.For("p").Breaker(remote{breaker.MustNew(breaker.Config{Name: "far"})}).MustBuild()
 	c := started(t, Pipelines(p), AllowControl(anyone))
-	w := press(t, c, command{c.boot, 1, 0, "far", "force-open"})
+	w := press(t, c, command{c.boot, 1, 1, "force-open"})
 	require.Equal(t, http.StatusBadGateway, w.Code)
 	require.Contains(t, w.Body.String(), "force-open was not done: store: ")
 	require.NotContains(t, w.Body.String(), "<")

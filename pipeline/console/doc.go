@@ -28,8 +28,9 @@
 // # What it serves
 //
 // The page; state.json, everything as the page gets it; series.json?id=1, five minutes of one pipeline; settings.json, a registry's
-// settings; stream, the same as server-sent events, one a second. A stream is cut after 5 s in which its client reads nothing,
-// and more than 100 at once are refused: the service is never held up.
+// settings; stream, the same as server-sent events, one a second. At most 100 streams are open at once, more get a 503. A client that
+// reads nothing holds one until the buffers between are full, which small messages take long to do, and for 5 s more: then it is cut. Nothing
+// waits for it but its own goroutine.
 //
 // Without [AllowControl] nothing can be changed, and the page has nothing to press. With it, circuits can be forced open or
 // closed, returned to automatic, and reset: by POST, from the console's own page, for those whom the program lets, and after

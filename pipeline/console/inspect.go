@@ -20,7 +20,8 @@ type seen struct {
 	config   *breaker.Config
 }
 
-// look reads a pipeline's layers. It asks the guards' own code, so it holds no lock, and a panic in there is a text on the page.
+// look reads a pipeline's layers. It asks the guards' own code, so it holds no lock, and a panic in there is a text on the page, as
+// is a runtime.Goexit.
 func look(p *pipeline.Pipeline) (all []seen, l limits, failed string) {
 	failed = guarded(func() {
 		for d, item := range p.Layers() {
@@ -38,7 +39,10 @@ func look(p *pipeline.Pipeline) (all []seen, l limits, failed string) {
 					l.attempt = cfg
 				}
 			case *retry.Retry:
-				s.Per, s.Retry = "call", budgetOf(item.Config())
+				s.Per = "call"
+				cfg := item.Config()
+				s.Retry = &budgets{Attempts: cfg.MaxAttempts, Budget: "unknown"}
+				s.Error = guarded(func() { s.Retry.ask(cfg) })
 			default:
 				s.Error = guarded(func() { s.ask(item) })
 			}
@@ -74,22 +78,29 @@ func (s *seen) ask(guard any) {
 	}
 }
 
-// guarded runs code that is not the console's, and tells its panic. It says nothing of runtime.Goexit: the loop does.
+// guarded runs code that is not the console's, and tells its panic. It runs on a goroutine of its own: runtime.Goexit ends that one,
+// and nothing else.
 func guarded(f func()) (failed string) {
-	defer func() {
-		if p := recover(); p != nil {
-			failed = clip(fmt.Sprintf("panic of type %T", p), longestText)
-		}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed = "runtime.Goexit"
+		defer func() {
+			if p := recover(); p != nil {
+				failed = clip(fmt.Sprintf("panic of type %T", p), longestText)
+			}
+		}()
+		f()
+		failed = ""
 	}()
-	f()
-	return ""
+	<-done
+	return failed
 }
 
-func budgetOf(cfg retry.Config) *budgets {
-	b := &budgets{Attempts: cfg.MaxAttempts, Budget: "unknown"}
+func (b *budgets) ask(cfg retry.Config) {
 	if cfg.NoBudget {
 		b.Budget = "none"
-		return b
+		return
 	}
 	if balanced, ok := cfg.Budget.(interface{ Balance() int }); ok {
 		b.Budget, b.Balance = "balance", balanced.Balance()
@@ -98,7 +109,6 @@ func budgetOf(cfg retry.Config) *budgets {
 		capacity := number(pool.Config().Capacity)
 		b.Capacity = &capacity
 	}
-	return b
 }
 
 // comparable says that v can be a key. A guard may be a struct with a slice in it.

@@ -14,18 +14,19 @@ import (
 // the guards, give them its methods, and the console [WithJournal]. The zero Journal is ready to use, and safe for concurrent use.
 //
 // It holds the last 200 entries, of at most 300 bytes of text each; would-be refusals and stores' failures beyond one a second
-// for each name are counted into the next entry, so that a flood does not wash away the changes.
+// for each name are counted into the next entry, so that a flood does not wash away the changes. It tells 1000 names of circuits apart,
+// and 1000 of stores and shadows, by their first 200 bytes; of more, it forgets the one that was not heard of for the longest time.
 type Journal struct {
 	mu    sync.Mutex
 	ring  [journalKept]entry
 	n     uint64 // entries so far
-	heard map[string]heard
-	quiet map[string]*repeated
+	heard recently[heard]
+	quiet recently[repeated]
 }
 
 const (
 	journalKept  = 200
-	journalNames = 1000 // of circuits, stores and shadows that are told apart
+	journalNames = 1000
 )
 
 // entry is one line of the journal.
@@ -56,15 +57,9 @@ func (j *Journal) OnChange(c breaker.Change) {
 	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.heard == nil {
-		j.heard = map[string]heard{}
-	}
-	h, known := j.heard[c.Name]
-	if known || len(j.heard) < journalNames {
-		if c.From == breaker.Closed && c.Reason != forced {
-			h.tripped, h.trip = now, c.Reason
-		}
-		j.heard[c.Name] = h
+	h := j.heard.at(clip(c.Name, longestName))
+	if c.From == breaker.Closed && c.Reason != forced {
+		h.tripped, h.trip = now, clip(c.Reason, longestText)
 	}
 	j.write(entry{Kind: "breaker", Name: c.Name, From: c.From.String(), To: c.To.String(), Text: c.Reason}, now)
 }
@@ -93,20 +88,12 @@ func (j *Journal) repeat(e entry, about string) {
 	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.quiet == nil {
-		j.quiet = map[string]*repeated{}
+	key := e.Kind + " " + clip(about, longestName) + " " + clip(e.Name, longestName)
+	if oldest := j.quiet.oldest(); oldest != nil && j.quiet.known(key) == nil && now.Sub(oldest.last) < time.Second {
+		key = e.Kind // a flood of names: those that find no place share one
 	}
-	key := e.Kind + " " + about + " " + clip(e.Name, longestName)
-	if j.quiet[key] == nil {
-		if len(j.quiet) >= journalNames {
-			key = e.Kind // the rest share one place
-		}
-		if j.quiet[key] == nil {
-			j.quiet[key] = &repeated{last: now.Add(-2 * time.Second)}
-		}
-	}
-	r := j.quiet[key]
-	if now.Sub(r.last) < time.Second {
+	r := j.quiet.at(key)
+	if !r.last.IsZero() && now.Sub(r.last) < time.Second {
 		r.more++
 		return
 	}
@@ -130,11 +117,14 @@ func (j *Journal) write(e entry, now time.Time) {
 }
 
 // last is what a circuit's own hook told of it.
-func (j *Journal) last(name string) (heard, bool) {
+func (j *Journal) last(name string) (h heard, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h, ok := j.heard[name]
-	return h, ok
+	known := j.heard.known(clip(name, longestName))
+	if known == nil {
+		return h, false
+	}
+	return *known, true
 }
 
 // after is the entries after n, oldest first, as far as they are still there.

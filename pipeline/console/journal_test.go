@@ -53,14 +53,69 @@ func TestAFloodDoesNotWashAwayTheChanges(t *testing.T) {
 }
 
 func TestTheJournalsNamesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 4<<10)
 	var j Journal
 	for i := range 5 * journalNames {
-		name := strings.Repeat("x", 1000) + fmt.Sprint(i)
-		j.OnChange(breaker.Change{Name: name, From: breaker.Closed, To: breaker.Open})
-		j.Shadow(fmt.Sprint(i))(bg, errDown)
+		name := fmt.Sprint(i) + long
+		j.OnChange(breaker.Change{Name: name, From: breaker.Closed, To: breaker.Open, Reason: name})
+		j.OnStore(bg, leaf.StoreEvent{Name: name, Kind: name})
 	}
-	require.LessOrEqual(t, len(j.heard), journalNames)
-	require.LessOrEqual(t, len(j.quiet), journalNames+3, "and one place for the rest of each kind")
+	require.Equal(t, journalNames, j.heard.order.Len())
+	require.Len(t, j.heard.byName, journalNames)
+	require.Equal(t, journalNames, j.quiet.order.Len())
+	require.Len(t, j.quiet.byName, journalNames)
+	for name := range j.heard.byName {
+		require.LessOrEqual(t, len(name), longestName)
+		require.LessOrEqual(t, len(j.heard.known(name).trip), longestText)
+	}
+	for name := range j.quiet.byName {
+		require.LessOrEqual(t, len(name), 3*longestName)
+	}
+}
+
+// "evict the oldest": a name that comes after a thousand others have gone is heard like the first.
+func TestTheJournalHearsNewNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j Journal
+		change := func(name, why string) {
+			j.OnChange(breaker.Change{Name: name, From: breaker.Closed, To: breaker.Open, Reason: why})
+		}
+		change("used", "first")
+		for i := range journalNames + 400 {
+			change(fmt.Sprint("old-", i), "gone")
+			if i == 700 {
+				change("used", "second")
+			}
+		}
+		change("new", "5 failures in a row")
+		h, ok := j.last("new")
+		require.True(t, ok)
+		require.Equal(t, "5 failures in a row", h.trip)
+		h, ok = j.last("used")
+		require.True(t, ok, "what goes on is not the oldest")
+		require.Equal(t, "second", h.trip)
+		_, ok = j.last("old-400")
+		require.False(t, ok)
+	})
+}
+
+// A flood of names is a flood, too: as long as all places are in use, the rest share one. Later they have places of their own.
+func TestAFloodOfNamesDoesNotWashAwayTheChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j Journal
+		for i := range 5 * journalNames {
+			j.Shadow(fmt.Sprint("old-", i))(bg, errDown)
+		}
+		_, n := j.after(0)
+		require.EqualValues(t, journalNames+1, n)
+		after(2 * time.Second)
+		for i := range 5 {
+			j.Shadow(fmt.Sprint("new-", i))(bg, errDown)
+		}
+		all, _ := j.after(n)
+		require.Len(t, all, 5)
+		require.Equal(t, "new-4", all[4].Name)
+	})
 }
 
 // "Texts are taken where the error is", four a second, and the rest is only counted.

@@ -2,16 +2,13 @@ package console
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/pipeline"
 )
 
@@ -116,24 +113,4 @@ func TestSecondsKeepFiveMinutes(t *testing.T) {
 	require.Equal(t, uint32(940), s.spark().Calls[0])
 	require.Equal(t, sums{calls: 999 + 998}, s.sum(0, 2))
 	require.Equal(t, sums{calls: 997 + 996}, s.sum(2, 2))
-}
-
-// A guard whose Inspect ends its goroutine ends one second, not the console, and Close still ends everything.
-func TestAGuardThatEndsItsGoroutineDoesNotEndTheConsole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ends atomic.Bool
-		p := pipeline.For("p").With(rude{inspect: func() leaf.Snapshot {
-			if ends.Load() {
-				runtime.Goexit()
-			}
-			return leaf.Snapshot{Kind: "rude"}
-		}}).MustBuild()
-		c := started(t, Pipelines(p))
-		ends.Store(true)
-		after(3500 * time.Millisecond)
-		require.Equal(t, uint64(1), state(t, c).Seq, "these seconds are lost")
-		ends.Store(false)
-		after(2 * time.Second)
-		require.Equal(t, uint64(3), state(t, c).Seq)
-	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead/fairlead/pipeline"
 )
 
-// Source is what a console shows. A *registry.Registry is one. It is asked once a second, on the console's own goroutine, so
-// that pipelines which come and go are followed; what is nil in the list is left out. It must not block.
+// Source is what a console shows. A *registry.Registry is one. It is asked once a second, on a goroutine of the console's own, so
+// that pipelines which come and go are followed: what is nil in the list of a source of your own is left out. It must not block.
 //
 // Where it also has the method EachSetting(yield func(section, name, key, value string, byDefault bool) bool), as a registry has,
 // the page shows these settings.
@@ -18,7 +18,7 @@ type Source interface {
 	Pipelines() []*pipeline.Pipeline
 }
 
-// Pipelines is a Source that never changes.
+// Pipelines is a Source that never changes. A nil one among them is an error of [Handler], which names its place.
 func Pipelines(all ...*pipeline.Pipeline) Source {
 	return fixed(append([]*pipeline.Pipeline{}, all...))
 }
@@ -47,6 +47,11 @@ type options struct {
 //
 // authorize is asked about each POST, after it was found to come from the page's own origin, and about each GET of the page,
 // which holds the controls only for those whom it lets. It must be safe for concurrent use; nil is an error.
+//
+// Origin's host is compared with the request's Host, and nothing else is: authorize must tell that the request is somebody's who may.
+// The address that it comes from does not tell: a page of somebody else's, whose name resolves to the console by now (DNS
+// rebinding), is of the same origin to the browser, and comes from the same machine. Where no login decides, compare r.Host with
+// the names that the service is known by, as examples/console does.
 func AllowControl(authorize func(*http.Request) bool) Option {
 	return func(o *options) {
 		if authorize == nil {

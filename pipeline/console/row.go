@@ -39,7 +39,7 @@ type totals struct {
 	Left     uint64 `json:"cancelled"` // the caller went away
 	Attempts uint64 `json:"attempts"`
 	Broken   uint64 `json:"attempt_failures"`
-	Retries  uint64 `json:"retries"`
+	Retries  uint64 `json:"retries"` // runs of fn beyond a call's first
 }
 
 // layer is one layer of the nesting.
@@ -69,6 +69,7 @@ type gauge struct {
 
 // circuit is what a breaker is up to.
 type circuit struct {
+	ID        int    `json:"id"` // of the instance, for as long as the console sees it
 	State     string `json:"state"`
 	Forced    bool   `json:"forced"`
 	Reason    string `json:"reason"`   // of the last change

@@ -29,6 +29,7 @@ type watched struct {
 // shown is a pipeline as it is published: rows are replaced, never changed.
 type shown struct {
 	pipeline *pipeline.Pipeline
+	layers   []seen
 	row      row
 	series   *series // under Console.mu
 }
@@ -58,7 +59,7 @@ func (c *Console) sample(now time.Time) {
 	defer c.mu.Unlock()
 	rows := make([]*shown, len(list))
 	for i, w := range list {
-		rows[i] = &shown{pipeline: w.pipeline, row: w.take(&looks[i], now), series: &w.series}
+		rows[i] = &shown{pipeline: w.pipeline, layers: looks[i].layers, row: w.take(&looks[i], now), series: &w.series}
 	}
 	c.seq++
 	if changed {
@@ -145,7 +146,8 @@ func (c *Console) trackAll(looks []rowLook, now time.Time) {
 			t := c.tracks[s.item]
 			first := t == nil
 			if first {
-				t = &track{name: s.snapshot.Name}
+				c.tracked++
+				t = &track{id: c.tracked, name: s.snapshot.Name}
 				c.tracks[s.item] = t
 			}
 			if !t.here {

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -51,8 +52,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.stream(w, r)
 	case "":
-		if !strings.HasSuffix(r.URL.Path, "/") { // StripPrefix left nothing: relative links need the slash
-			h.Set("Location", "./"+path.Base(r.RequestURI)+"/")
+		if to := withSlash(r); to != "" {
+			h.Set("Location", to)
 			w.WriteHeader(http.StatusPermanentRedirect)
 			return
 		}
@@ -60,6 +61,16 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		c.pages.serve(w, r, name, c.authorize != nil)
 	}
+}
+
+// withSlash is where the page is if StripPrefix left nothing of a path without a slash, which relative links need; "" = here.
+func withSlash(r *http.Request) string {
+	asked, err := url.ParseRequestURI(r.RequestURI)
+	if r.URL.Path != "" || err != nil || asked.Path == "" || strings.HasSuffix(asked.Path, "/") {
+		return ""
+	}
+	to := url.URL{RawQuery: r.URL.RawQuery}
+	return "./" + path.Base(asked.EscapedPath()) + "/" + to.String()
 }
 
 func (c *Console) page(w http.ResponseWriter, r *http.Request) {

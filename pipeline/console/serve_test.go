@@ -26,7 +26,8 @@ func TestWhatIsWrongWithTheArgumentsIsSaidAtOnce(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, want)
 	}
-	_, err = Handler(Pipelines(pipeline.For("p").MustBuild(), nil))
+	c, err := Handler(Pipelines(pipeline.For("p").MustBuild(), nil))
+	require.Nil(t, c, "nothing to mount by mistake, nor to close")
 	require.ErrorContains(t, err, "console: pipeline 2 is nil: want a pipeline")
 	var none *registry.Registry
 	_, err = Handler(none)

@@ -12,7 +12,8 @@ const (
 )
 
 // stream sends each second as a server-sent event. Each second is its own heartbeat. A reader that is slow misses seconds, and
-// then gets everything again: nothing waits for it but its own goroutine, and that gives up after writeTimeout.
+// then gets everything again: nothing waits for it but its own goroutine, and that gives up once a write has lasted for writeTimeout,
+// which none does while the kernel's buffers take the messages.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	if !c.enter() {
 		w.Header().Set("Retry-After", "5")

@@ -17,7 +17,7 @@ type tally struct {
 	started, finished         atomic.Uint64
 	failed, refused, left     atomic.Uint64 // calls: left are those whose caller cancelled
 	attempts, attemptFailures atomic.Uint64
-	retries                   atomic.Uint64
+	retries                   atomic.Uint64 // runs of fn beyond the first: what was sent again, not what was intended
 	rejected                  [guardKinds]atomic.Uint64
 	stopped                   [retry.UnsafeReplay + 1]atomic.Uint64
 	timedOut, attemptTimedOut atomic.Uint64
@@ -64,6 +64,9 @@ func (t *tally) observe(_ context.Context, e pipeline.Event) {
 		t.started.Add(1)
 	case pipeline.AttemptFinished:
 		t.attempts.Add(1)
+		if e.Attempt > 1 {
+			t.retries.Add(1)
+		}
 		if e.Err == nil {
 			return
 		}
@@ -72,8 +75,6 @@ func (t *tally) observe(_ context.Context, e pipeline.Event) {
 			t.attemptTimedOut.Add(1)
 		}
 		t.errors.add("attempt", e.Err, t.text)
-	case pipeline.RetryScheduled:
-		t.retries.Add(1)
 	case pipeline.RetryStopped:
 		if int(e.Reason) < len(t.stopped) {
 			t.stopped[e.Reason].Add(1)

@@ -9,6 +9,7 @@ import (
 // track follows one circuit from second to second: what a Snapshot does not say is why it first opened once probes have failed,
 // when its open time was over, and, where it is no circuit of this module, since when.
 type track struct {
+	id      int
 	name    string
 	state   breaker.State
 	forced  bool
@@ -75,7 +76,7 @@ func (t *track) hear(h heard) {
 // circuit puts the look and the memory together.
 func (t *track) circuit(s *breaker.Snapshot, cfg *breaker.Config) *circuit {
 	c := &circuit{
-		State: s.State.String(), Forced: s.Forced, Reason: clip(s.Reason, longestText),
+		ID: t.id, State: s.State.String(), Forced: s.Forced, Reason: clip(s.Reason, longestText),
 		Since: t.since.UnixMilli(), AtLeast: t.atLeast, Trip: clip(t.trip, longestText),
 		Wait: number(s.Wait.Seconds()), OpenFor: number(t.openFor.Seconds()),
 		Calls: s.Calls, Failures: s.Failures, Slow: s.Slow, Rate: number(s.FailureRate),

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 )
 
@@ -12,8 +13,9 @@ import (
 type ahead struct {
 	of    *http.Response
 	lent  http.Response // of, as it was: the last read writes the trailers into of, while its taker may look at them
-	src   io.Reader
+	src   io.ReadCloser
 	taken atomic.Bool
+	turn  atomic.Int32  // of closing src; see Close
 	done  chan struct{} // closed when run has ended; what follows is run's before, and the reader's afterwards
 
 	buf []byte // read and not handed out
@@ -26,10 +28,16 @@ func newAhead(of *http.Response) *ahead {
 	return a
 }
 
-// run reads until the end, to drainBytes, or until somebody takes over: closing src ends a read that lasts. It says
-// whether it came to the end.
+// Whose turn it is to close src.
+const (
+	whileRead  int32 = iota // run reads
+	afterwards              // run closes it, once it has read
+	anyTime                 // run has ended
+)
+
+// run reads until the end, to drainBytes, or until somebody takes over. It says whether it came to the end.
 func (a *ahead) run() (whole bool) {
-	defer close(a.done)
+	defer a.stop()
 	for idle := 0; idle < 100 && !a.taken.Load() && len(a.buf) < drainBytes; idle++ {
 		n := a.step()
 		if a.err != nil {
@@ -88,6 +96,43 @@ func (a *ahead) Read(p []byte) (n int, err error) {
 		a.tellTrailers()
 	}
 	return n, err
+}
+
+// stop ends run, also while runtime.Goexit unwinds. A body that panics here has nobody to tell.
+func (a *ahead) stop() {
+	defer close(a.done)
+	if !a.turn.CompareAndSwap(whileRead, anyTime) {
+		defer func() { _ = recover() }()
+		_ = a.src.Close()
+	}
+}
+
+// Close is for whoever took it, or discards it. io.ReadCloser promises nothing of a Close during a Read, and a body that decodes
+// another keeps no lock: where run reads, run closes, as soon as that read has returned; the end of the attempt's context, which
+// follows, sees to that. net/http's own bodies can be closed at once, context or not.
+func (a *ahead) Close() error {
+	a.taken.Store(true)
+	if !closesWhileRead(a.src) && (a.turn.CompareAndSwap(whileRead, afterwards) || a.turn.Load() == afterwards) {
+		return nil
+	}
+	return a.src.Close()
+}
+
+// lockedBodies are those of net/http that keep a lock of their own, by type; its other bodies are only as good as what they are
+// around. One that is missing here is closed after its read, like anybody's.
+var lockedBodies = map[string]bool{
+	"net/http.bodyEOFSignal": true, "net/http.gzipReader": true,
+	"net/http.http2transportResponseBody": true, "net/http.http2gzipReader": true,
+	"net/http/internal/http2.transportResponseBody": true, "net/http/internal/http2.gzipReader": true,
+	"golang.org/x/net/http2.transportResponseBody": true,
+}
+
+func closesWhileRead(rc io.ReadCloser) bool {
+	t := reflect.TypeOf(rc)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return lockedBodies[t.PkgPath()+"."+t.Name()]
 }
 
 func (a *ahead) tellTrailers() {

@@ -34,6 +34,13 @@
 // context.DeadlineExceeded. Where there is no body (HEAD, 204, 304), it is over at once. The connection of a 101 is the
 // caller's: no timeout cuts it, or is blamed for its end. A call without timeouts gets the base's own body back, and costs no allocation.
 //
+// # In a reverse proxy
+//
+// httputil.ReverseProxy takes the client's side as its Transport. It answers every error with a 502 of its own, an open circuit
+// included, so give it an ErrorHandler that asks rejection.Status and rejection.SetHeader: 503 with Retry-After where a guard refused,
+// 504 where the time was over; the example of [NewTransport] is one. A request with a body that comes through a proxy is sent
+// once, a PUT too: it has no GetBody.
+//
 // # The server
 //
 //	handler ◄─ pipeline ◄─ deadline of budget.Header

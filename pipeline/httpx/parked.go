@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -103,13 +102,14 @@ func (p *parked) discard(ctx context.Context, clk clock.Clock) {
 	}
 }
 
-// close also ends a read that is under way.
+// close also ends a read that is under way: by the end of its context.
 func (p *parked) close() {
 	if p.reader != nil {
 		defer p.reader.letGo()
 	}
 	if ahead := p.begun(); ahead != nil {
-		ahead.taken.Store(true)
+		_ = ahead.Close()
+		return
 	}
 	if p.resp.Body != nil {
 		_ = p.resp.Body.Close()
@@ -125,10 +125,7 @@ func (p *parked) take() *http.Response {
 	over := p.ctx.Err() != nil || expired(p.ctx) // asked first: reading ahead ends the context, once everything is here
 	if ahead := p.begun(); ahead != nil {
 		resp, whole = ahead.take()
-		body = struct {
-			io.Reader
-			io.Closer
-		}{ahead, body}
+		body = ahead
 	}
 	if !whole && over {
 		return nil

@@ -119,8 +119,8 @@ func TestDrainingIsBounded(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 200, resp.StatusCode)
 			require.Equal(t, 500*time.Millisecond, time.Since(began), "from the moment at which the retry was certain")
+			<-time.After(2 * time.Second) // the read that was under way, and the writer's last pause
 			require.EqualValues(t, 1, first.closes.Load())
-			<-time.After(time.Second) // the writer's last pause
 		})
 	})
 	t.Run("in bytes", func(t *testing.T) {
@@ -240,9 +240,9 @@ func TestRefusedAfterALongBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				first := body(strings.Repeat("b", 5000))
+				r, w := io.Pipe()
+				defer w.Close()
 				if hung {
-					r, w := io.Pipe()
-					defer w.Close()
 					first = &watched{Reader: r}
 				}
 				base := &answers{list: []func(*http.Request) (*http.Response, error){status(503, first)}}
@@ -262,6 +262,8 @@ func TestRefusedAfterALongBackoff(t *testing.T) {
 					e, ok := errors.AsType[*httpx.StatusError](err)
 					require.True(t, ok)
 					require.Equal(t, 503, e.Code)
+					require.NoError(t, w.Close())
+					synctest.Wait()
 					require.EqualValues(t, 1, first.closes.Load())
 					return
 				}

@@ -12,6 +12,11 @@ import (
 // be nil where [PerHost] has one for every host. It is safe for concurrent use, and so are p and base.
 // It never modifies a request, and closes its body whatever happens. Wrong options, a nil p and a typed-nil base are an
 // error of every RoundTrip. CloseIdleConnections reaches base.
+//
+// A response that gives way to a retry may still be read when nobody waits for it any longer. net/http's own bodies are then closed
+// at once. Where base makes bodies of its own (one that decodes, say), the attempt's context is cancelled, and the body is
+// closed when that read has returned: a body that ignores its context holds its goroutine and its connection for as long as
+// it hangs, and so does one whose attempt has no timeout, while the caller's context lives.
 func NewTransport(p *pipeline.Pipeline, base http.RoundTripper, opts ...Option) http.RoundTripper {
 	t := &transport{pipeline: p, base: base}
 	t.config, t.bad = configure(false, p, opts)

@@ -13,7 +13,7 @@ const charts = [
   { title: "Calls", unit: "per second", lines: [["calls", "ink"]], least: 4, show: count },
   { title: "Failed", unit: "calls per second", lines: [["failed", "bad"]], least: 4, show: count },
   { title: "Refused", unit: "calls per second, never ran", lines: [["refused", "warn"]], least: 4, show: count },
-  { title: "Retries", unit: "per second", lines: [["retries", "accent"]], least: 4, show: count },
+  { title: "Retries", unit: "sent again, per second", lines: [["retries", "accent"]], least: 4, show: count },
   { title: "In flight", unit: "calls", lines: [["in_flight", "ink"]], least: 4, show: count },
   { title: "Latency", unit: "of calls, last 10 s", lines: [["p50", "ink"], ["p95", "accent"], ["p99", "bad"]], least: 0.001, show: latency, curve: true },
 ];

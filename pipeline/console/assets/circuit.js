@@ -68,7 +68,7 @@ function tip(d) {
 const facts = [["since", "Since"], ["trip", "Tripped"], ["last", "Last change"], ["window", "Window"], ["probes", "Probes"], ["rules", "Opens when"]];
 
 function panel(l, index, id) {
-  const p = { id, index, name: l.name, machine: machine(), left: h("b", {}, ""), what: h("span", {}, ""), bar: h("span", { class: "bar-fill" }), facts: {} };
+  const p = { id, circuit: l.breaker.id, name: l.name, machine: machine(), left: h("b", {}, ""), what: h("span", {}, ""), bar: h("span", { class: "bar-fill" }), facts: {} };
   const dl = h("dl", { class: "facts" });
   for (const [key, label] of facts) {
     p.facts[key] = h("dd", {}, "");
@@ -83,7 +83,7 @@ function panel(l, index, id) {
 
 export function drawCircuits(row) {
   const with_ = row.layers.map((l, i) => [l, i]).filter(([l]) => l.breaker);
-  const shape = row.id + JSON.stringify(with_.map(([l, i]) => [l.name, i]));
+  const shape = row.id + JSON.stringify(with_.map(([l, i]) => [l.name, i, l.breaker.id]));
   if (shape !== built) {
     panels = with_.map(([l, i]) => panel(l, i, row.id));
     $("circuits").replaceChildren(...(panels.length ? panels.map((p) => p.node) : [h("p", { class: "empty" }, "This pipeline has no circuit breaker.")]));

@@ -18,7 +18,7 @@ let opener = null;
 
 function ask(panel, action) {
   const [title, meaning] = actions[action];
-  asked = { boot: state.boot, id: panel.id, layer: panel.index, breaker: panel.name, action };
+  asked = { boot: state.boot, id: panel.id, circuit: panel.circuit, action };
   opener = document.activeElement;
   text($("confirm-title"), `${title}: ${called("circuit", panel.name)}?`);
   text($("confirm-text"), meaning);

@@ -90,6 +90,12 @@ func (p *tab) away() {
 	p.lost = true
 }
 
+// leave closes the page before its test ends, so that a server can.
+func (p *tab) leave() {
+	p.away()
+	p.do(chromedp.Navigate("about:blank"))
+}
+
 func call[P, R any](p *tab, c cdp.Command[P, R], params P) R {
 	p.t.Helper()
 	out, err := chromedp.Call(p.ctx, c, params)
@@ -119,7 +125,7 @@ func (p *tab) until(condition, meaning string) {
 	often := time.NewTicker(30 * time.Millisecond)
 	defer often.Stop()
 	for {
-		ok, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		ok, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean(("+condition+"))"))
 		if err == nil && ok {
 			return
 		}
