@@ -29,8 +29,7 @@ func (a *aside) tell(ctx context.Context, e leaf.StoreEvent) {
 	told := make(chan struct{})
 	a.events.Put(asideEvent{ctx, e, told})
 	if !a.store.Go(func(context.Context) { a.events.Deliver(a.call) }) {
-		a.events.Deliver(a.call) // closed: nobody rides any more
-		return
+		go a.events.Deliver(a.call) // closed, but Close may not have waited for those who still ride
 	}
 	timer := time.NewTimer(hookPatience)
 	defer timer.Stop()

@@ -75,11 +75,12 @@ func (b *Bulkhead) join(mayWait bool) (c *call, asks bool, err error) {
 	return c, true, nil
 }
 
-// behind says that who has just come stands behind somebody whom the store has refused, so that its answer is known, and that the
-// store already deals this process as many slots as it could use. Under mu.
+// behind says that who has just come stands behind nobody but those whom the store has refused, so that its answer is known, and
+// that the store already deals this process as many slots as it could use. Nobody who waits may stand behind one who still asks: a
+// turn asks for the end of the queue. Under mu.
 func (b *Bulkhead) behind() bool {
 	e := &b.engine
-	return b.waiting > 0 && e.registered && !e.closed && !b.outage.down && e.wants >= min(b.queue.Len(), b.cfg.Load().MaxConcurrent)
+	return b.waiting > 0 && b.waiting == b.queue.Len()-1 && e.registered && !e.closed && !b.outage.down && e.wants >= min(b.queue.Len(), b.cfg.Load().MaxConcurrent)
 }
 
 // await waits until c is decided, MaxWait is over or ctx is done. Whatever unwinds it, be it a panic of the program's clock or

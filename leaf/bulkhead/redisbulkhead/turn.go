@@ -120,8 +120,20 @@ func (b *Bulkhead) take(t *turnCall) {
 		b.failed(t, err, received)
 		return
 	}
-	for _, overage := range b.worked(t, a, received) {
-		b.store.Overage(context.Background(), leaf.OpRecord, overage)
+	if overages := b.worked(t, a, received); len(overages) > 0 {
+		b.tell(overages)
+	}
+}
+
+// tell tells of permits that came too late, off the engine: a hook that is slow must not keep anybody waiting.
+func (b *Bulkhead) tell(overages []error) {
+	all := func(ctx context.Context) {
+		for _, overage := range overages {
+			b.store.Overage(context.WithoutCancel(ctx), leaf.OpRecord, overage)
+		}
+	}
+	if !b.store.Go(all) {
+		all(context.Background())
 	}
 }
 

@@ -128,7 +128,7 @@ func (l *Limiter) Update(cfg ratelimit.Config) error {
 	if l.fallback != nil {
 		l.fallback.update(l.opts, p)
 	}
-	l.poke = len(l.line) > 0
+	l.poke = l.poke || len(l.line) > 0
 	start := l.starts()
 	l.mu.Unlock()
 	l.launch(start)
@@ -227,7 +227,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 	}
 	err := l.store.Close(ctx)
 	l.mu.Lock()
-	l.poke = len(l.line) > 0 // they hear that the store is closed
+	l.poke = l.poke || len(l.line) > 0 || len(l.settlers) > 0 // they hear that the store is closed
 	start := l.starts()
 	l.mu.Unlock()
 	l.launch(start)

@@ -1,0 +1,161 @@
+package redisbulkhead
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/internal/redistest"
+	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// gate blocks commands while it is shut, before or after the server has run them; it counts them.
+type gate struct {
+	mu    sync.Mutex
+	hold  chan struct{}
+	held  chan struct{}
+	calls atomic.Int64
+}
+
+func (g *gate) DialHook(n redis.DialHook) redis.DialHook { return n }
+func (g *gate) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return n
+}
+func (g *gate) ProcessHook(n redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		g.calls.Add(1)
+		err := n(ctx, cmd)
+		g.mu.Lock()
+		h, d := g.hold, g.held
+		g.held = nil
+		g.mu.Unlock()
+		if h != nil {
+			if d != nil {
+				close(d)
+			}
+			<-h
+		}
+		return err
+	}
+}
+func (g *gate) shut() (open func(), held chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hold, g.held = make(chan struct{}), make(chan struct{})
+	h := g.hold
+	return func() { g.mu.Lock(); g.hold = nil; g.mu.Unlock(); close(h) }, g.held
+}
+
+// A turn asks for those at the end of the queue who have not been refused. One who waits from the start, since the answer is
+// known, must not hide one in front of him who still asks: that one would be left to the outage policy on a store that is well.
+func TestNobodyWhoAsksStandsBeforeOneWhoWaits(t *testing.T) {
+	for _, policy := range []leaf.Outage{leaf.FailLocal, leaf.FailClosed} {
+		t.Run(policy.String(), func(t *testing.T) {
+			s := redistest.Shared(t)
+			c, g := s.Client(t), &gate{}
+			c.AddHook(g)
+			b := open(t, c, waiting(4), Options{Prefix: s.Prefix(t), Timeout: 200 * time.Millisecond, OnOutage: policy})
+			acquire := func() chan *leaf.Permit {
+				got := make(chan *leaf.Permit, 1)
+				go func() {
+					if p, err := b.Acquire(bg); err == nil {
+						got <- &p
+					} else {
+						got <- nil
+					}
+				}()
+				return got
+			}
+			queued := func(n int) {
+				redistest.Eventually(t, "the queue", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.queue.Len() == n })
+			}
+			var held []*leaf.Permit
+			for range 4 {
+				held = append(held, <-acquire())
+			}
+			var first []chan *leaf.Permit
+			for i := range 3 {
+				first = append(first, acquire())
+				registered(t, b, i+1)
+			}
+			opened, shut := g.shut()
+			<-shut // a poll is under way
+			asks := acquire()
+			queued(4)
+			back(t, held[0]) // handed to the first two
+			back(t, held[1])
+			queued(2)
+			behind := acquire()
+			queued(3)
+			opened()
+			before := g.calls.Load()
+			<-time.After(500 * time.Millisecond) // beyond twice the timeout, at which the policy would decide
+			require.Less(t, g.calls.Load()-before, int64(60), "a poller, not a loop")
+			require.Equal(t, 4, inUse(t, b))
+			require.Empty(t, asks)
+			require.Empty(t, behind)
+			for _, p := range []*leaf.Permit{held[2], held[3], <-first[0], <-first[1]} {
+				back(t, p)
+			}
+			for _, got := range []chan *leaf.Permit{first[2], asks, behind} {
+				p := <-got
+				require.NotNil(t, p, "refused by the outage policy while the store was well")
+				back(t, p)
+			}
+		})
+	}
+}
+
+// Nothing is arranged but a burst behind the only slot.
+func TestABurstBehindAHeldSlotAdmitsNobody(t *testing.T) {
+	s := redistest.Shared(t)
+	for range 15 {
+		b := open(t, s.Client(t), bulkhead.Config{Name: "db", MaxConcurrent: 1, MaxWait: 150 * time.Millisecond}, Options{Prefix: s.Prefix(t)})
+		p := take(t, b)
+		var wg sync.WaitGroup
+		var admitted atomic.Int64
+		for i := range 100 {
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * 20 * time.Microsecond)
+				if q, err := b.Acquire(bg); err == nil {
+					admitted.Add(1)
+					_ = q.Settle(bg, leaf.Outcome{})
+				}
+			})
+		}
+		wg.Wait()
+		require.Zero(t, admitted.Load())
+		back(t, p)
+	}
+}
+
+// Each of many permits that come too late is told of; nobody waits for a hook that is slow.
+func TestASlowHookOfManyOveragesKeepsNobodyWaiting(t *testing.T) {
+	s, v := redistest.Shared(t), newVirtual()
+	stop := make(chan struct{})
+	var told atomic.Int64
+	b := open(t, s.Client(t), bulkhead.Config{Name: "db", MaxConcurrent: 128}, Options{
+		Prefix: s.Prefix(t), Now: v.Now, LeaseTTL: time.Hour, OnOutage: leaf.FailClosed,
+		OnStore: func(context.Context, leaf.StoreEvent) { <-stop; told.Add(1) },
+	})
+	var all []*leaf.Permit
+	for range 128 {
+		all = append(all, take(t, b))
+	}
+	v.advance(2 * time.Hour)
+	var wg sync.WaitGroup
+	for _, p := range all {
+		wg.Go(func() { _ = p.Settle(bg, leaf.Outcome{}) })
+	}
+	wg.Wait()
+	p, err := b.TryAcquire(bg)
+	require.NoError(t, err, "the store is well, and empty")
+	back(t, &p)
+	close(stop)
+	redistest.Eventually(t, "nearly all are told of", func() bool { return told.Load() >= 100 }) // one may have been renewed in time
+}
