@@ -7,6 +7,7 @@
 //	before := s.Calls(t, "evalsha")                         // counted at the server
 //	s.Pause(t); s.Resume(t); s.Kill(t); s.Restart(t)        // SIGSTOP, SIGCONT, SIGKILL
 //	p := redistest.NewProxy(t, s.Addr)                      // drops replies after execution, delays, cuts
+//	open, held := redistest.NewGate(client).Shut()          // holds a client's answers back
 //	[StartSentinel]: a primary, a replica, three Sentinels. [StartCluster]: three masters, three replicas
 //
 // A second process is the test binary itself: [Child] registers a function under a name, TestMain calls [RunChild] first, and

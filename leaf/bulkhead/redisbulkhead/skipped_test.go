@@ -10,46 +10,8 @@ import (
 	"github.com/fairlead/fairlead/internal/redistest"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
-
-// gate blocks commands while it is shut, before or after the server has run them; it counts them.
-type gate struct {
-	mu    sync.Mutex
-	hold  chan struct{}
-	held  chan struct{}
-	calls atomic.Int64
-}
-
-func (g *gate) DialHook(n redis.DialHook) redis.DialHook { return n }
-func (g *gate) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return n
-}
-func (g *gate) ProcessHook(n redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		g.calls.Add(1)
-		err := n(ctx, cmd)
-		g.mu.Lock()
-		h, d := g.hold, g.held
-		g.held = nil
-		g.mu.Unlock()
-		if h != nil {
-			if d != nil {
-				close(d)
-			}
-			<-h
-		}
-		return err
-	}
-}
-func (g *gate) shut() (open func(), held chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hold, g.held = make(chan struct{}), make(chan struct{})
-	h := g.hold
-	return func() { g.mu.Lock(); g.hold = nil; g.mu.Unlock(); close(h) }, g.held
-}
 
 // A turn asks for those at the end of the queue who have not been refused. One who waits from the start, since the answer is
 // known, must not hide one in front of him who still asks: that one would be left to the outage policy on a store that is well.
@@ -57,8 +19,8 @@ func TestNobodyWhoAsksStandsBeforeOneWhoWaits(t *testing.T) {
 	for _, policy := range []leaf.Outage{leaf.FailLocal, leaf.FailClosed} {
 		t.Run(policy.String(), func(t *testing.T) {
 			s := redistest.Shared(t)
-			c, g := s.Client(t), &gate{}
-			c.AddHook(g)
+			c := s.Client(t)
+			g := redistest.NewGate(c)
 			b := open(t, c, waiting(4), Options{Prefix: s.Prefix(t), Timeout: 200 * time.Millisecond, OnOutage: policy})
 			acquire := func() chan *leaf.Permit {
 				got := make(chan *leaf.Permit, 1)
@@ -83,7 +45,7 @@ func TestNobodyWhoAsksStandsBeforeOneWhoWaits(t *testing.T) {
 				first = append(first, acquire())
 				registered(t, b, i+1)
 			}
-			opened, shut := g.shut()
+			opened, shut := g.Shut()
 			<-shut // a poll is under way
 			asks := acquire()
 			queued(4)
@@ -93,9 +55,9 @@ func TestNobodyWhoAsksStandsBeforeOneWhoWaits(t *testing.T) {
 			behind := acquire()
 			queued(3)
 			opened()
-			before := g.calls.Load()
+			before := g.Commands()
 			<-time.After(500 * time.Millisecond) // beyond twice the timeout, at which the policy would decide
-			require.Less(t, g.calls.Load()-before, int64(60), "a poller, not a loop")
+			require.Less(t, g.Commands()-before, int64(60), "a poller, not a loop")
 			require.Equal(t, 4, inUse(t, b))
 			require.Empty(t, asks)
 			require.Empty(t, behind)

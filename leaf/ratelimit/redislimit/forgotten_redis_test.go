@@ -2,51 +2,14 @@ package redislimit
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/redistest"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
-
-// gate holds answers back while it is shut.
-type gate struct {
-	mu   sync.Mutex
-	hold chan struct{}
-	held chan struct{}
-}
-
-func (g *gate) DialHook(n redis.DialHook) redis.DialHook { return n }
-func (g *gate) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return n
-}
-func (g *gate) ProcessHook(n redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := n(ctx, cmd)
-		g.mu.Lock()
-		h, d := g.hold, g.held
-		g.held = nil
-		g.mu.Unlock()
-		if h != nil {
-			if d != nil {
-				close(d)
-			}
-			<-h
-		}
-		return err
-	}
-}
-func (g *gate) shut() (open func(), held chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hold, g.held = make(chan struct{}), make(chan struct{})
-	h := g.hold
-	return func() { g.mu.Lock(); g.hold = nil; g.mu.Unlock(); close(h) }, g.held
-}
 
 // soon is what comes of c before a wake-up that was lost would show.
 func soon[T any](t *testing.T, c chan T, what string) (v T) {
@@ -73,8 +36,8 @@ func TestASettleThatWaitsForTheNextFlightIsNotForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Shared(t)
-			c, g := s.Client(t), &gate{}
-			c.AddHook(g)
+			c := s.Client(t)
+			g := redistest.NewGate(c)
 			l, err := New(c, ratelimit.Config{Name: "x", Rate: 10, Per: time.Second, Burst: 10}, Options{Prefix: s.Prefix(t), Timeout: relaxed})
 			require.NoError(t, err)
 			first, err := l.TryAcquire(bg)
@@ -82,7 +45,7 @@ func TestASettleThatWaitsForTheNextFlightIsNotForgotten(t *testing.T) {
 			second, err := l.TryAcquire(bg)
 			require.NoError(t, err)
 			redistest.Eventually(t, "quiet", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return !l.flying })
-			open, held := g.shut()
+			open, held := g.Shut()
 			one, two := make(chan error, 1), make(chan error, 1)
 			go func() { one <- first.Settle(bg, leaf.Outcome{Verdict: leaf.NotRun}) }()
 			<-held
@@ -100,8 +63,8 @@ func TestASettleThatWaitsForTheNextFlightIsNotForgotten(t *testing.T) {
 // Close's patience ends while a call is under way, whose failure a hook hears of that calls its own limiter.
 func TestAHookMayCallItsLimiterThoughCloseHasGivenUp(t *testing.T) {
 	s := redistest.Shared(t)
-	c, g := s.Client(t), &gate{}
-	c.AddHook(g)
+	c := s.Client(t)
+	g := redistest.NewGate(c)
 	var l *Limiter
 	inHook := make(chan error, 8)
 	l, err := New(c, ratelimit.Config{Name: "x", Rate: 10, Per: time.Second, Burst: 10}, Options{
@@ -109,7 +72,7 @@ func TestAHookMayCallItsLimiterThoughCloseHasGivenUp(t *testing.T) {
 		OnStore: func(context.Context, leaf.StoreEvent) { inHook <- l.AllowN(bg, 1) },
 	})
 	require.NoError(t, err)
-	open, held := g.shut()
+	open, held := g.Shut()
 	caller, later := make(chan error, 1), make(chan error, 1)
 	go func() { caller <- l.AllowN(bg, 1) }()
 	<-held
