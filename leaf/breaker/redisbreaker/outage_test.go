@@ -229,6 +229,7 @@ func TestHookPanicsArriveAtTheNextAcquire(t *testing.T) {
 	f.opts.OnStore = func(context.Context, leaf.StoreEvent) { panic("OnStore") }
 	m := f.join(func(c *breaker.Config, _ *Options) { c.OnChange = func(breaker.Change) { panic("OnChange") } })
 	m.run(1, failure)
+	redistest.Eventually(t, "the flusher has told, if it was first", func() bool { return m.panics.Load() != nil })
 	require.PanicsWithValue(t, "OnChange", func() { _, _ = m.Acquire(bg) })
 	m.refused()
 	s.Kill(t)
