@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// hystrix starts two goroutines per command that nothing ends.
+// hystrix starts two goroutines per command that nothing ends. And two peers start timers of no duration from many goroutines at
+// once, which ends a program of bubbles and the race detector on more than one processor (golang/go#78156).
 func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/afex/hystrix-go/hystrix.(*metricExchange).Monitor"),
 		goleak.IgnoreAnyFunction("github.com/afex/hystrix-go/hystrix.(*poolMetrics).Monitor"))
