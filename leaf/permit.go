@@ -40,17 +40,17 @@ func (p *Permit) Settle(ctx context.Context, o Outcome) error {
 	return s.Settle(ctx, token, o)
 }
 
-// settlerAt is a Settler that goes by time.
+// settlerAt is a Settler that goes by time. quiet says that it took none.
 type settlerAt interface {
-	SettleAt(ctx context.Context, token uint64, o Outcome, now reading.Instant) error
+	SettleAt(ctx context.Context, token uint64, o Outcome, now reading.Instant) (quiet bool, err error)
 }
 
 // SettleAt is Settle for a caller who has read real time just now: the pipeline, which shares the reading with others, where it
-// knows that the settler is the guard that it asked.
-func (p *Permit) SettleAt(ctx context.Context, o Outcome, now reading.Instant) error {
+// knows that the settler is the guard that it asked. quiet says that the settler says that it took no time.
+func (p *Permit) SettleAt(ctx context.Context, o Outcome, now reading.Instant) (quiet bool, err error) {
 	at, ok := p.settler.(settlerAt)
 	if !ok {
-		return p.Settle(ctx, o)
+		return false, p.Settle(ctx, o)
 	}
 	token := p.token
 	p.settler, p.token = nil, 0

@@ -90,13 +90,17 @@ func (a *admission) settle(ctx context.Context, o leaf.Outcome) {
 	}
 }
 
-// settleAt is settle with a reading of real time, as long as nobody may have waited since it was made.
-func (a *admission) settleAt(guards []layer, ctx context.Context, o leaf.Outcome, now reading.Instant) {
-	for fresh := true; fresh && a.held > 0 && guards[a.held-1].at != nil; fresh = guards[a.held].quiet {
+// settleAt is settle with a reading of real time, as long as nobody may have waited since it was made. It says whether that
+// is still so.
+func (a *admission) settleAt(guards []layer, ctx context.Context, o leaf.Outcome, now reading.Instant) (fresh bool) {
+	for fresh = true; fresh && a.held > 0 && guards[a.held-1].at != nil; {
 		a.held--
 		if a.late&(1<<a.held) == 0 {
-			_ = a.permits[a.held].SettleAt(ctx, o, now)
+			quiet, _ := a.permits[a.held].SettleAt(ctx, o, now)
+			fresh = quiet || guards[a.held].quiet
 		}
 	}
+	fresh = fresh && a.held == 0
 	a.settle(ctx, o)
+	return fresh
 }

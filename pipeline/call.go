@@ -80,8 +80,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.startClock(deadline, hasDeadline)
 	}
 	if p.observe != nil {
-		c.heard = true // also where the observer panics
-		c.tell(c.began, &Event{Kind: CallStarted})
+		c.tellStarted()
 		c.fresh = false
 	}
 	if ctx.Err() != nil {
@@ -133,8 +132,7 @@ func (c *call) waitEnds(began int64) {
 
 func (c *call) startClock(deadline time.Time, hasDeadline bool) {
 	if c.plan.observe != nil {
-		c.start = c.plan.clock.Time()
-		c.began = c.plan.clock.At(c.start) // the same reading
+		c.began, c.start = c.plan.clock.Both()
 	} else {
 		c.began = c.plan.clock.Now()
 	}
@@ -205,7 +203,7 @@ func (c *call) leave(a *admission, err error) bool {
 	c.running = false
 	c.endLimit()
 	if c.fresh {
-		a.settleAt(c.plan.guards, c.caller, c.outcome, c.reading)
+		c.fresh = a.settleAt(c.plan.guards, c.caller, c.outcome, c.reading)
 	} else {
 		a.settle(c.caller, c.outcome)
 	}
@@ -323,7 +321,6 @@ func (c *call) left(err error, took time.Duration) {
 	}
 	c.delay = 0
 	if c.plan.observe != nil {
-		c.untold = false // also where the observer panics
-		c.tell(c.ended, &Event{Kind: AttemptFinished, Attempt: c.runs, Took: took, Err: c.failure})
+		c.tellAttempt(took)
 	}
 }

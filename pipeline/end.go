@@ -29,6 +29,7 @@ func (c *call) end() error {
 		c.total.End()
 	}
 	if c.plan.outside != nil {
+		c.fresh = false
 		_ = c.outer.Settle(c.caller, c.operation(err, how))
 	}
 	if err != nil {

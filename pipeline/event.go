@@ -40,7 +40,7 @@ var kinds = [...]string{
 // attempt_finished is followed by call_finished.
 type Event struct {
 	Kind      Kind      // what has happened: look at it first, it says which of the fields below mean anything
-	Time      time.Time // when, on the pipeline's clock
+	Time      time.Time // when, on the pipeline's clock; a step of the real wall clock shows in it within a second
 	Pipeline  string    // its name
 	Operation string    // the call's OperationID; "" = none
 	Layer     string    // rejected: who refused, as in [Layer].Kind; call_finished: as in [Report]; "" = nobody
@@ -60,7 +60,8 @@ type Event struct {
 	Reason retry.Reason
 
 	// Took is a duration on the pipeline's clock, never negative. attempt_finished: inside fn. call_finished: the whole call up to
-	// its result, waits and observers included, a fallback not.
+	// its result, waits and observers included, a fallback not; of a success after which no guard's Settle may take time, up to
+	// fn's return, with which it is certain.
 	Took time.Duration
 
 	// Err is a failure. attempt_finished: fn's, as the retry sees it (a limit of the pipeline that cut it is a *timeout.Error);

@@ -40,7 +40,7 @@ type Report struct {
 	Layer       string        // that refused last, where the call failed and fn did not run after it, as in [Layer].Kind; "" = none
 	Wait        time.Duration // the wait that the other side, or a guard, asked for, however long; 0 = none
 	Last        error         // fn's last failure; nil = none
-	Elapsed     time.Duration // the whole call
+	Elapsed     time.Duration // the whole call, as Took of its call_finished
 	Waited      time.Duration // of it in backoffs and in guards' Acquire; hooks and fn do not count
 	History     []Attempt     // one per run of fn, in order
 }

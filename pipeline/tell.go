@@ -7,11 +7,28 @@ import (
 	"github.com/fairlead/fairlead/leaf/retry"
 )
 
-// tell fills in what every event has. Its time is at, as far from the call's start as the clock says: the wall clock is read
-// once per call, and a step of it moves no event.
+// tell fills in what every event has.
 func (c *call) tell(at int64, e *Event) {
-	e.Time, e.Pipeline, e.Operation = c.start.Add(time.Duration(at-c.began)), c.plan.name, c.option.operation
+	e.Time, e.Pipeline, e.Operation = c.time(at), c.plan.name, c.option.operation
 	c.plan.observe(c.caller, *e)
+}
+
+// time is at, as far from the call's start as the clock says: a step of the wall clock moves no event within a call.
+func (c *call) time(at int64) time.Time { return c.start.Add(time.Duration(at - c.began)) }
+
+// tellStarted and tellAttempt, as account below, write their event where the observer gets it: it is told of these three in
+// every call, and a copy of what was just written is what an event costs most.
+func (c *call) tellStarted() {
+	c.heard = true // also where the observer panics
+	c.plan.observe(c.caller, Event{Kind: CallStarted, Time: c.start, Pipeline: c.plan.name, Operation: c.option.operation})
+}
+
+func (c *call) tellAttempt(took time.Duration) {
+	c.untold = false // also where the observer panics
+	c.plan.observe(c.caller, Event{
+		Kind: AttemptFinished, Time: c.time(c.ended), Pipeline: c.plan.name, Operation: c.option.operation,
+		Attempt: c.runs, Took: took, Err: c.failure,
+	})
 }
 
 // account fills the report and tells the last events.
@@ -19,30 +36,43 @@ func (c *call) account(err error, reason retry.Reason) {
 	if c.report == nil && c.plan.observe == nil {
 		return
 	}
-	now := c.plan.clock.Now()
-	elapsed := max(0, time.Duration(now-c.began))
-	wait := hinted(err)
-	if c.disposition == Deferred { // ReturnLast leaves the error without it
-		wait = max(wait, c.loop.Wait())
+	now := c.reading.Nanoseconds()
+	if !c.fresh {
+		now = c.plan.clock.Now()
 	}
-	layer := ""
-	if c.refused && err != nil {
-		layer = c.by.String()
+	elapsed := max(0, time.Duration(now-c.began))
+	layer, wait := "", time.Duration(0)
+	if err != nil {
+		layer, wait = c.blamed(err)
 	}
 	if r := c.report; r != nil {
 		r.Disposition, r.Attempts, r.Reason, r.Layer, r.Wait = c.disposition, c.runs, reason, layer, wait
 		r.Elapsed, r.Waited = elapsed, c.waited
 		r.Last = c.failure
 	}
-	if c.plan.observe != nil {
-		if reason != 0 {
-			c.tell(now, &Event{Kind: RetryStopped, Attempt: c.runs, Reason: reason, Wait: wait})
-		}
-		c.told = true // also where the observer panics
-		c.tell(now, &Event{
-			Kind: CallFinished, Disposition: c.disposition, Attempt: c.runs, Reason: reason, Layer: layer, Wait: wait, Took: elapsed, Err: err,
-		})
+	if c.plan.observe == nil {
+		return
 	}
+	if reason != 0 {
+		c.tell(now, &Event{Kind: RetryStopped, Attempt: c.runs, Reason: reason, Wait: wait})
+	}
+	c.told = true // also where the observer panics
+	c.plan.observe(c.caller, Event{
+		Kind: CallFinished, Time: c.time(now), Pipeline: c.plan.name, Operation: c.option.operation,
+		Layer: layer, Attempt: c.runs, Wait: wait, Reason: reason, Took: elapsed, Err: err, Disposition: c.disposition,
+	})
+}
+
+// blamed is who refused, and the wait that was asked for, in a call that failed with err.
+func (c *call) blamed(err error) (layer string, wait time.Duration) {
+	wait = hinted(err)
+	if c.disposition == Deferred { // ReturnLast leaves the error without it
+		wait = max(wait, c.loop.Wait())
+	}
+	if c.refused {
+		layer = c.by.String()
+	}
+	return layer, wait
 }
 
 // hinted is the wait that err carries; 0 = none. The branches of a retry's stop are asked one by one, since it makes a slice

@@ -73,6 +73,7 @@ func measured() *results {
 		add(group, other.name, 1, other.ns, 0)
 	}
 	add(fullOK, oursObserved, 1, 101, 0)
+	add(fullRate, oursObserved, 1, 101, 0)
 	for _, width := range many {
 		for _, name := range []string{clientGuarded, clientTimed, clientBoth} {
 			add(httpOK, name, width, 1.25, 15)

@@ -49,14 +49,16 @@ func groups() []group {
 	}
 	ok := full(fullOK, shape{}, group{})
 	paid := shape{budget: true}
-	ok.by = append(ok.by, fairleadFull("fairlead, with a retry budget", paid),
-		fairleadFull(oursObserved, shape{observe: func(context.Context, pipeline.Event) {}}))
+	heard := func(context.Context, pipeline.Event) {}
+	ok.by = append(ok.by, fairleadFull("fairlead, with a retry budget", paid), fairleadFull(oursObserved, shape{observe: heard}))
+	rate := full(fullRate, shape{rate: true}, group{})
+	rate.by = append(rate.by, fairleadFull(oursObserved, shape{rate: true, observe: heard}))
 	request := full(fullRequest, shape{request: true}, group{})
 	request.widths = alone
 	return append([]group{
 		{name: floor, widths: alone, by: floors()},
 		ok,
-		full(fullRate, shape{rate: true}, group{}),
+		rate,
 		request,
 		full(fullTimeout, shape{attempt: limit}, group{}),
 		full(fullDone, shape{attempt: limit}, group{asks: true}),

@@ -21,8 +21,8 @@ const (
 		"Left: a success without a deadline needs neither (tried: 0.67 became 0.39)"
 	noteHTTP = "httpx itself costs about 200 ns (what may be repeated, what the status means) and the guards about 240, as without HTTP; a plain call in memory is about 1 µs. " +
 		"The share falls with whatever a network adds. Left: what the full pipeline leaves, and a transport that does not prepare a retry before there is a failure"
-	noteObserved = "about 165 ns on a quiet machine: half of it is the copying of three events, just written, into their observer's argument, a fifth the readings of the clock " +
-		"(four, where another call needs one or two), a fifth the wall time in each. Left: an observer that takes a pointer, which then must not keep it; " +
-		"one reading for the attempt's end and the call's where nothing lies between them"
+	noteObserved = "an observed call reads the clock three times, for its start, for its attempt's and for both their ends: one reading more than where a breaker judges a rate, " +
+		"two more than where it judges a number of calls, 36 ns each; the other 60 ns are three events, of which the half is the copying of what was just written. " +
+		"Left: an attempt that goes by the call's own first reading would be told an observer's time as its own; an observer that takes a pointer must not keep it"
 	noteUnknown = "it was met whenever this text was written. -profile FILE shows where the time goes; a loaded machine is the likeliest reason"
 )

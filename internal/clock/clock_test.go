@@ -184,6 +184,8 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	defer cancel()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = c.Now(), injected.Now()
+		_, _ = c.Both()
+		_, _ = injected.Both()
 		_, _ = c.At(deadline), c.TimeOf(5)
 		_, _ = c.Left(ctx)
 	}))

@@ -96,8 +96,8 @@ func (c *Ctx) Deadline() (time.Time, bool) {
 		}
 	}
 	if c.deadline == nil {
-		start := c.clk().Time()
-		left, _ := c.left(c.clk().Now())
+		now, start := c.clk().Both()
+		left, _ := c.left(now)
 		deadline := start.Add(left)
 		c.deadline = &deadline
 	}

@@ -173,14 +173,14 @@ func (b *Breaker) tellAdmitted(token uint64) {
 }
 
 // SettleAt is Settle for the pipeline, which has read real time just now. Only a success that passes without the lock goes
-// by that: under the lock, readings must be in the order of the lock.
-func (b *Breaker) SettleAt(ctx context.Context, token uint64, o leaf.Outcome, now reading.Instant) error {
-	if b.clock.Real() && b.policy.Load().easy(o) {
-		if w := b.tally.word.Load(); w&modeMask == countMode && b.word.Load() == token && b.tally.count(w, now.Nanoseconds()) {
-			return nil
+// by that: under the lock, readings must be in the order of the lock. It alone is quiet: anything else may tell a hook.
+func (b *Breaker) SettleAt(ctx context.Context, token uint64, o leaf.Outcome, now reading.Instant) (quiet bool, err error) {
+	if b.clock.Real() && b.policy.Load().easy(o) && tokenState(token) == Closed {
+		if w, open := b.opening(token); open && (w&modeMask == absorbMode || b.tally.count(w, now.Nanoseconds())) {
+			return true, nil
 		}
 	}
-	return b.Settle(ctx, token, o)
+	return false, b.Settle(ctx, token, o)
 }
 
 // Settle judges and records the outcome. Called by the permit alone; token names the generation. It returns nil.
@@ -223,11 +223,14 @@ func (b *Breaker) record(token uint64, is result, err error) {
 // passes records a success without the lock, where nothing can come of it. The tally is looked at before the
 // generation: an opening of a later generation would otherwise take a result of an earlier one.
 func (b *Breaker) passes(token uint64) bool {
-	w := b.tally.word.Load()
-	if w&modeMask == shutMode || b.word.Load() != token {
-		return false
-	}
-	return w&modeMask == absorbMode || b.tally.count(w, b.clock.Now())
+	w, open := b.opening(token)
+	return open && (w&modeMask == absorbMode || b.tally.count(w, b.clock.Now()))
+}
+
+// opening is what lets successes of token's generation pass without the lock, if anything does now.
+func (b *Breaker) opening(token uint64) (w uint64, open bool) {
+	w = b.tally.word.Load()
+	return w, w&modeMask != shutMode && b.word.Load() == token
 }
 
 // apply is one event under the lock. The changes are told by its caller, after the lock.
