@@ -18,6 +18,7 @@ type Options struct {
 	Prefix string
 	// Timeout of one store call; 0 = 50 ms; else positive. A call that arrives while another is under way rides on the next,
 	// so that its own wait is up to twice as long with a store that is slow but answers; with one that does not, it is not.
+	// (One call of the store holds 4,000 that ask for another n than their neighbours in the line; more of them wait for a third.)
 	Timeout time.Duration
 	// OnOutage is what happens to calls while the store cannot be asked; 0 = leaf.FailLocal.
 	OnOutage leaf.Outage

@@ -88,8 +88,9 @@ return {now, tat - here}
 // head is how many numbers stand in a batch's reply before the runs' own.
 const head = 5
 
-// maxRuns is how many runs a batch holds; Lua's unpack and the server's patience have a limit.
-const maxRuns = 128
+// maxRuns is how many runs a batch holds: Lua's unpack takes 8,000 values at most, and the server serves nobody else meanwhile
+// (measured: 1.2 µs for each run, 1.7 for a quota).
+const maxRuns = 4000
 
 // spend is take for a quota: a hash of what is spent, and a slot per client that remembers its last call, so that a call that
 // is sent twice counts once. seq counts a client's calls, acked is the last whose reply it got.
