@@ -36,7 +36,7 @@ type Loop struct {
 	last    error              // fn's last real failure
 	refusal error              // a guard's, after last
 	began   int64              // read only where MaxElapsed or a declaration needs it
-	valid   time.Duration      // of the declaration, from began; 0 = none
+	valid   time.Duration      // of the declaration, from began; 0 = none, or for ever
 	delay   time.Duration      // before the next attempt
 	above   time.Duration      // the upward jitter of a wait that is asked for
 	wait    time.Duration      // what was asked for; 0 = nothing
@@ -68,9 +68,10 @@ func (r *Retry) BeginIn(ctx context.Context, s Safety, l *Loop) error {
 		return &Error{Reason: UnsafeReplay, name: p.Name}
 	}
 	l.plan = p
-	if s.declared() {
-		l.valid, l.began = s.validFor, p.clock.Now()
-	} else if p.MaxElapsed > 0 {
+	if s.validFor < longest {
+		l.valid = s.validFor
+	}
+	if l.valid > 0 || p.MaxElapsed > 0 {
 		l.began = p.clock.Now()
 	}
 	return nil

@@ -13,7 +13,7 @@ type Safety struct {
 var Unsafe Safety
 
 // ReadOnly declares the named operation as one that changes nothing, for validFor from the call's beginning: no retry
-// starts after it. An empty name or validFor <= 0 declares nothing.
+// starts after it. math.MaxInt64 is for ever, and costs no reading of the clock. An empty name or validFor <= 0 declares nothing.
 func ReadOnly(name string, validFor time.Duration) Safety { return declare(name, validFor) }
 
 // Idempotent declares that the other side knows repetitions by key, for validFor from the call's beginning, as ReadOnly.

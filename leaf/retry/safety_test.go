@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 )
 
@@ -92,4 +93,46 @@ func TestADeclarationThatExpiresInTheSleepStartsNoRetry(t *testing.T) {
 
 func TestSafetyIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Safety{}), 3*unsafe.Sizeof(int(0)))
+}
+
+// watched counts its readings.
+type watched struct {
+	clockwork.Clock
+	readings int
+}
+
+func (w *watched) Now() time.Time {
+	w.readings++
+	return w.Clock.Now()
+}
+
+func (w *watched) Since(t time.Time) time.Duration {
+	w.readings++
+	return w.Clock.Since(t)
+}
+
+// A declaration for ever is one, ends nothing, and needs no reading of the clock; MaxElapsed needs its own all the same.
+func TestADeclarationForEverReadsNoClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		validFor, elapsed time.Duration
+		readings          int
+	}{
+		"for ever": {math.MaxInt64, 0, 0}, "nearly": {math.MaxInt64 - 1, 0, 1}, "an hour": {time.Hour, 0, 1},
+		"for ever, and MaxElapsed": {math.MaxInt64, time.Hour, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := clockwork.NewFakeClock()
+			w := &watched{Clock: fake}
+			r := mustNew(t, Config{MaxElapsed: c.elapsed, Backoff: Immediate, NoBudget: true, Clock: w})
+			w.readings = 0
+			l, err := r.Begin(t.Context(), ReadOnly("m", c.validFor))
+			require.NoError(t, err)
+			require.Equal(t, c.readings, w.readings)
+			l.Sent()
+			fake.Advance(100 * 365 * 24 * time.Hour)
+			final := l.Judge(t.Context(), errA)
+			require.Equal(t, c.validFor == time.Hour || c.elapsed > 0, final != nil)
+			l.End()
+		})
+	}
 }

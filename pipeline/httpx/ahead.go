@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"sync"
 	"sync/atomic"
 )
 
@@ -14,6 +15,7 @@ type ahead struct {
 	of    *http.Response
 	lent  http.Response // of, as it was: the last read writes the trailers into of, while its taker may look at them
 	src   io.ReadCloser
+	begun sync.WaitGroup // for run to begin
 	taken atomic.Bool
 	turn  atomic.Int32  // of closing src; see Close
 	done  chan struct{} // closed when run has ended; what follows is run's before, and the reader's afterwards
@@ -25,6 +27,10 @@ type ahead struct {
 func newAhead(of *http.Response) *ahead {
 	a := &ahead{of: of, lent: *of, src: of.Body, done: make(chan struct{})}
 	a.lent.Trailer = maps.Clone(of.Trailer)
+	if length := of.ContentLength; length >= 0 {
+		a.buf = make([]byte, 0, min(length+1, 4<<10)) // one more, for the read that finds the end; a claim alone costs no more
+	}
+	a.begun.Add(1)
 	return a
 }
 
@@ -38,6 +44,7 @@ const (
 // run reads until the end, to drainBytes, or until somebody takes over. It says whether it came to the end.
 func (a *ahead) run() (whole bool) {
 	defer a.stop()
+	a.begun.Done()
 	for idle := 0; idle < 100 && !a.taken.Load() && len(a.buf) < drainBytes; idle++ {
 		n := a.step()
 		if a.err != nil {
@@ -49,6 +56,15 @@ func (a *ahead) run() (whole bool) {
 	}
 	return false
 }
+
+// arrived says whether run has ended, once it has begun. Where the bytes are there already, it ends before it rests; and whoever
+// it wakes when it begins runs, most often, when it rests. So a short answer is waited for without a timer.
+func (a *ahead) arrived() bool {
+	a.begun.Wait()
+	return a.ended()
+}
+
+func (a *ahead) ended() bool { return a.turn.Load() == anyTime }
 
 // step reads once. A body that panics does so on the caller's goroutine or not at all.
 func (a *ahead) step() (n int) {
@@ -112,7 +128,7 @@ func (a *ahead) stop() {
 // follows, sees to that. net/http's own bodies can be closed at once, context or not.
 func (a *ahead) Close() error {
 	a.taken.Store(true)
-	if !closesWhileRead(a.src) && (a.turn.CompareAndSwap(whileRead, afterwards) || a.turn.Load() == afterwards) {
+	if !a.ended() && !closesWhileRead(a.src) && (a.turn.CompareAndSwap(whileRead, afterwards) || a.turn.Load() == afterwards) {
 		return nil
 	}
 	return a.src.Close()

@@ -237,15 +237,37 @@ func TestReadAheadIsEndedByAPanic(t *testing.T) {
 // The body is read on another goroutine: what panics there, or ends it, is an error of that body, and no crash.
 func TestABodyThatPanicsWhileReadAhead(t *testing.T) {
 	for name, die := range map[string]func(){"panic": func() { panic("body") }, "goexit": runtimeGoexit} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				first := &watched{Reader: readFunc(func([]byte) (int, error) { die(); return 0, errors.New("never") })}
-				base := &answers{list: []func(*http.Request) (*http.Response, error){status(503, first), status(200, body("ok"))}}
-				resp, err := httpx.NewTransport(pipeline.For("x").Retry(pause(time.Second)).MustBuild(), base).RoundTrip(request(t, "GET", "http://host", nil))
-				require.NoError(t, err)
-				require.Equal(t, "ok", text(t, resp))
-				require.EqualValues(t, 1, first.closes.Load())
+		for _, delay := range []time.Duration{0, time.Second} { // nobody waits for the body yet, or somebody does
+			t.Run(name+" "+delay.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					first := &watched{Reader: readFunc(func([]byte) (int, error) { die(); return 0, errors.New("never") })}
+					base := &answers{list: []func(*http.Request) (*http.Response, error){status(503, first), status(200, body("ok"))}}
+					resp, err := httpx.NewTransport(pipeline.For("x").Retry(pause(delay)).MustBuild(), base).RoundTrip(request(t, "GET", "http://host", nil))
+					require.NoError(t, err)
+					require.Equal(t, "ok", text(t, resp))
+					require.EqualValues(t, 1, first.closes.Load())
+				})
 			})
-		})
+		}
+	}
+}
+
+// What was read ahead is whole, whatever length the base names: it says how much memory is taken, and no more.
+func TestReadAheadIsWholeWhateverLengthIsNamed(t *testing.T) {
+	for _, size := range []int{1, 511, 512, 513, 5000, 64<<10 - 1} {
+		for name, length := range map[string]int{"unknown": -1, "right": size, "none": 0, "too short": size / 2, "too long": size + 1} {
+			synctest.Test(t, func(t *testing.T) {
+				whole := strings.Repeat("b", size)
+				base := &answers{list: []func(*http.Request) (*http.Response, error){func(r *http.Request) (*http.Response, error) {
+					resp, err := status(503, body(whole))(r)
+					resp.ContentLength = int64(length)
+					return resp, err
+				}}}
+				p := pipeline.For("x").Retry(pause(time.Second)).With(fullAfter(0)).MustBuild()
+				resp, err := httpx.NewTransport(p, base).RoundTrip(request(t, "GET", "http://host", nil))
+				require.NoError(t, err)
+				require.Equal(t, whole, text(t, resp), "%d, %s", size, name)
+			})
+		}
 	}
 }

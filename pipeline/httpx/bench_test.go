@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/leaf/ratelimit"
+	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/pipeline/httpx"
 )
@@ -122,6 +123,11 @@ func turn(b *testing.B, client *http.Client, given time.Duration) time.Duration 
 // added is how many allocations tr makes beyond those of its base, under a context with so much time (0 = no deadline).
 func added(t *testing.T, tr http.RoundTripper, base memory, given time.Duration) float64 {
 	t.Helper()
+	return allocs(t, tr, given) - allocs(t, base, given)
+}
+
+func allocs(t *testing.T, tr http.RoundTripper, given time.Duration) float64 {
+	t.Helper()
 	req := request(t, "GET", "http://host/path?a=b", nil)
 	if given > 0 {
 		ctx, cancel := context.WithTimeout(t.Context(), given)
@@ -129,16 +135,13 @@ func added(t *testing.T, tr http.RoundTripper, base memory, given time.Duration)
 		req = req.WithContext(ctx)
 	}
 	req.Header.Set("Accept", "application/json")
-	count := func(tr http.RoundTripper) float64 {
-		return testing.AllocsPerRun(200, func() {
-			resp, err := tr.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = resp.Body.Close()
-		})
-	}
-	return count(tr) - count(base)
+	return testing.AllocsPerRun(200, func() {
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	})
 }
 
 // Guards add no allocation. A deadline adds a copy of the request (1) and of its header's map (2); a timeout its context (1
@@ -152,6 +155,7 @@ func TestAllocs(t *testing.T) {
 	}{
 		"guards":                {httpx.NewTransport(host, memory{}), 0, 0},
 		"per host":              {httpx.NewTransport(nil, memory{}, httpx.PerHost(func(string) *pipeline.Pipeline { return host }, 8)), 0, 0},
+		"a declaration":         {httpx.NewTransport(host, memory{}, httpx.Safety(declared)), 0, 0},
 		"a caller's deadline":   {httpx.NewTransport(host, memory{}), time.Minute, 4},
 		"a total timeout":       {httpx.NewTransport(withTotal().MustBuild(), memory{}), 0, 4},
 		"an attempt timeout":    {httpx.NewTransport(withAttempt().MustBuild(), memory{}), 0, 4},
@@ -163,6 +167,8 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 }
+
+func declared(*http.Request) retry.Safety { return retry.Idempotent("key", time.Hour) }
 
 // Without timeouts a body costs nothing, either: it is the base's own. With them, the whole call has fewer allocations than
 // one through an http.Client with a Timeout, in spite of the guards and the header.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/fairlead/fairlead/internal/ended"
-	"github.com/fairlead/fairlead/internal/limit"
 	"github.com/fairlead/fairlead/leaf/retry"
 	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
@@ -26,8 +25,11 @@ type call struct {
 	host   *host           // nil = no PerHost
 	repeat bool            // it may be sent again
 
+	declared [1]pipeline.Option // by the program's Safety
+
 	runs    int
-	sent    *sent          // the attempt's own part; nil = it sends the caller's request
+	own     bool           // the run's context is a limit of the pipeline's timeouts
+	sent    *sent          // the run's own part; nil = it sends the caller's request
 	given   bool           // the caller's body is the base's to close
 	sending io.Closer      // the body that base has while it runs
 	parked  *parked        // the last run's response, where its status is a failure
@@ -37,22 +39,26 @@ type call struct {
 	done    bool           // the caller has the result
 }
 
-// attempt is one run. The response before is discarded only here, when it is certain that another follows.
-func (c *call) attempt(ctx context.Context) (*http.Response, error) {
+// next is the request of another run. The response before is discarded only here, when it is certain that another follows.
+func (c *call) next(ctx context.Context) (*http.Request, error) {
 	c.runs++
 	if last := c.parked; last != nil {
 		c.parked = nil
-		last.discard(ctx, c.time())
+		last.discard(ctx, c.clock)
 	}
 	req, err := c.outgoing(ctx)
 	if err != nil {
-		return c.fail(err, false)
+		return nil, err
 	}
 	if hasBody(req.Body) {
 		c.sending = req.Body
 	}
 	c.given = true
-	resp, err := c.base.RoundTrip(req)
+	return req, nil
+}
+
+// returned makes the run's result of what base returned for req.
+func (c *call) returned(ctx context.Context, req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	c.sending = nil
 	switch {
 	case err != nil:
@@ -66,45 +72,38 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 	case resp == nil:
 		return c.fail(errNoResponse, c.repeat)
 	}
-	if resp.Request == req {
+	if req != c.req && resp.Request == req {
 		resp.Request = c.req
 	}
 	return c.judge(ctx, resp)
 }
 
-// own says that the pipeline made ctx: it is then a limit of its timeouts. Contexts in general cannot be compared.
-func own(ctx, caller context.Context) bool {
-	c, ok := ctx.(*limit.Ctx)
-	if !ok {
-		return false
-	}
-	outer, ok := caller.(*limit.Ctx)
-	return !ok || c != outer
-}
-
-// judge makes the run's result of the response.
+// judge makes the run's result of the response. Most responses are neither a failure nor under a limit of ours, and need no more.
 func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, error) {
 	code := resp.StatusCode
-	empty := bodiless(c.req, resp)
-	var reader *body // nil = the attempt's context is the caller's own, or is needed no more
-	if !empty && own(ctx, c.ctx) {
-		reader = &c.sent.body
-		reader.hold(ctx)
-	}
 	again := c.repeat && c.statuses.has(code)
 	if !again && code < 500 && code != http.StatusTooManyRequests {
-		if reader != nil {
-			resp.Body = reader.around(resp.Body)
+		if c.own && !bodiless(c.req, resp) {
+			resp.Body = c.reader(ctx).around(resp.Body)
 		}
 		c.got = resp
 		return resp, nil
 	}
-	c.parked = park(ctx, resp, empty, reader)
-	err := newStatusError(code, resp.Header, c.now)
+	c.parked = &parked{resp: resp, empty: bodiless(c.req, resp), ctx: ctx}
+	if c.own && !c.parked.empty {
+		c.parked.reader = c.reader(ctx)
+	}
+	err := newStatusError(code, resp.Header, c.clock.Time)
 	if again {
 		err.response = c.parked.offered()
 	}
 	return c.fail(err, again)
+}
+
+// reader holds the run's context, for its body. Where the context is the caller's own, or there is no body, nothing does.
+func (c *call) reader(ctx context.Context) *body {
+	c.sent.body.hold(ctx)
+	return &c.sent.body
 }
 
 // fail marks what must not be repeated. The mark is for this pipeline alone: result takes it off.
@@ -134,12 +133,8 @@ func (c *call) leave(err error) (*http.Response, error) {
 	return nil, c.marked
 }
 
-// result is what the caller gets: the last response, where there is one and the call's time is not over, or the error.
-func (c *call) result(resp *http.Response, err error) (*http.Response, error) {
-	if err == nil {
-		c.done = true
-		return resp, nil
-	}
+// result is what the caller gets for a failure: the last response, where there is one and the call's time is not over, or the error.
+func (c *call) result(err error) (*http.Response, error) {
 	over := c.over(err)
 	err = c.unmarked(err)
 	if last := c.parked; last != nil && !over {

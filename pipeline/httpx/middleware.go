@@ -53,7 +53,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, limited = given, true
 	}
 	v := visit{server: s, request: r, writer: newWriter(w), limited: limited}
-	_, report, err := pipeline.DoDetailed(ctx, s.pipeline, v.serve, pipeline.Declare(once))
+	_, report, err := pipeline.DoDetailed(ctx, s.pipeline, v.serve, once...)
 	if v.aborted {
 		panic(http.ErrAbortHandler)
 	}

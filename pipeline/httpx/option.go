@@ -3,7 +3,6 @@ package httpx
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -21,7 +20,7 @@ type config struct {
 	hosts    *hosts
 	safety   func(*http.Request) retry.Safety
 	statuses *statusSet
-	clock    clockwork.Clock
+	clock    clock.Clock
 	bad      check.List
 }
 
@@ -80,7 +79,7 @@ func Clock(clk clockwork.Clock) Option {
 			c.bad.Bad("httpx", "Clock", check.Type(clk), "nil itself (real time) or a clock")
 			return
 		}
-		c.clock = clk
+		c.clock = clock.Of(clk)
 	}
 }
 
@@ -108,11 +107,6 @@ func configure(server bool, p *pipeline.Pipeline, opts []Option) (c config, err 
 	}
 	return c, c.bad.Err()
 }
-
-// time is the clock as the leaves use it.
-func (c *config) time() clock.Clock { return clock.Of(c.clock) }
-
-func (c *config) now() time.Time { return c.time().Time() }
 
 // statusSet is a set of statuses.
 type statusSet [600]bool

@@ -23,13 +23,12 @@ type sent struct {
 
 var errNoBody = errors.New("it returned neither a body nor an error")
 
-// outgoing is the request of this attempt: the caller's own, or a copy where anything of it changes.
+// outgoing is the request of this run: the caller's own, or a copy where anything of it changes.
 func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
 	left, limited := c.left(ctx)
 	again := c.runs > 1 && hasBody(c.req.Body)
-	c.sent = nil
-	ours := own(ctx, c.ctx)
-	if !limited && !again && !ours {
+	c.own = limited && own(ctx, c.ctx)
+	if !limited && !again {
 		return c.req, nil
 	}
 	c.sent = &sent{request: *c.req.WithContext(ctx)}
@@ -39,7 +38,7 @@ func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
 		if req.Header == nil {
 			req.Header = http.Header{}
 		}
-		req.Header[budget.Header] = c.budgets.of(left, ours, &c.sent.budget)
+		req.Header[budget.Header] = c.budgets.of(left, c.own, &c.sent.budget)
 	}
 	if again {
 		body, err := c.req.GetBody()
@@ -54,12 +53,22 @@ func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
+// own says that the pipeline made ctx: it is then a limit of its timeouts. Contexts in general cannot be compared.
+func own(ctx, caller context.Context) bool {
+	c, ok := ctx.(*limit.Ctx)
+	if !ok {
+		return false
+	}
+	outer, ok := caller.(*limit.Ctx)
+	return !ok || c != outer
+}
+
 // left is what is left of ctx, on the pipeline's clock where ctx is its own.
 func (c *call) left(ctx context.Context) (left time.Duration, limited bool) {
 	if l, ok := ctx.(*limit.Ctx); ok {
 		return l.Left(), true
 	}
-	return c.time().Left(ctx)
+	return c.clock.Left(ctx)
 }
 
 // budgets makes values of the budget header. Under a timeout they are the same for most calls, to the millisecond; so the last

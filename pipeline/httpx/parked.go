@@ -15,6 +15,8 @@ const (
 	drainTime  = 500 * time.Millisecond
 )
 
+var network clock.Clock // real time
+
 // parked is a response whose status is a failure, until it is known what becomes of it: the call's result, undrained, or
 // discarded for a retry. From the moment at which a retry is certain, but for a guard that refuses it, it is read ahead: its
 // connection is free again, and the end of its attempt's time does not cut it.
@@ -25,8 +27,8 @@ type parked struct {
 	reader *body  // holds ctx, and is the caller's, if it is taken; nil = nothing to hold
 	offer  *offer // nil = there is no body, or more than would be drained, or no retry
 
-	ahead   *ahead    // nil = not a byte was read
-	reading time.Time // since when ahead reads: network time, whatever clock the pipeline has
+	ahead   *ahead // nil = not a byte was read
+	reading int64  // since when ahead reads, in real time: the network's, whatever clock the pipeline has
 }
 
 // offer is what the failure knows of its response: that it may be read ahead. Withdrawn, it knows nothing, so that an error that
@@ -41,7 +43,7 @@ func (o *offer) accept() {
 	defer o.mu.Unlock()
 	if p := o.parked; p != nil {
 		o.parked = nil
-		p.ahead, p.reading = newAhead(p.resp), time.Now()
+		p.ahead, p.reading = newAhead(p.resp), network.Now()
 		go p.read()
 	}
 }
@@ -50,10 +52,6 @@ func (o *offer) withdraw() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.parked = nil
-}
-
-func park(ctx context.Context, resp *http.Response, empty bool, reader *body) *parked {
-	return &parked{resp: resp, empty: empty, ctx: ctx, reader: reader}
 }
 
 // offered is for a response that may give way to a retry.
@@ -75,6 +73,7 @@ func (p *parked) read() {
 func (p *parked) begun() *ahead {
 	if p.offer != nil {
 		p.offer.withdraw()
+		p.offer = nil
 	}
 	return p.ahead
 }
@@ -83,10 +82,10 @@ func (p *parked) begun() *ahead {
 func (p *parked) discard(ctx context.Context, clk clock.Clock) {
 	defer p.close()
 	ahead := p.begun()
-	if ahead == nil {
+	if ahead == nil || ahead.arrived() {
 		return
 	}
-	wait := drainTime - time.Since(p.reading)
+	wait := drainTime - time.Duration(network.Now()-p.reading)
 	if left, ok := clk.Left(ctx); ok {
 		wait = min(wait, left/4)
 	}

@@ -5,38 +5,37 @@ import (
 	"net/http"
 
 	"github.com/fairlead/fairlead/leaf/retry"
+	"github.com/fairlead/fairlead/pipeline"
 )
 
 // always is the validity of what a method or a key declares.
 const always = math.MaxInt64
 
-// byMethod is declared for requests that may be repeated by their method, byKey for those that carry a key, once for a
-// handler, which no retry ever repeats: a Strict policy asks for a declaration all the same.
+// What is declared of requests that may be repeated by their method, of those that carry a key, and of a handler, which no
+// retry ever repeats: a Strict policy asks for a declaration all the same. Each is made only here, not for every call.
 var (
-	byMethod = retry.ReadOnly("method", always)
-	byKey    = retry.Idempotent("Idempotency-Key", always)
-	once     = retry.ReadOnly("once", always)
+	byMethod = declare(retry.ReadOnly("method", always))
+	byKey    = declare(retry.Idempotent("Idempotency-Key", always))
+	once     = declare(retry.ReadOnly("once", always))
 )
 
-// repeatable says whether req may be sent again, and what is declared of it.
-func (c *config) repeatable(req *http.Request) (repeat bool, s retry.Safety) {
-	if c.safety != nil {
-		s = c.safety(req)
-	}
-	if s == retry.Unsafe {
-		s = declared(req)
-	}
-	return s != retry.Unsafe && (!hasBody(req.Body) || req.GetBody != nil), s
-}
+func declare(s retry.Safety) []pipeline.Option { return []pipeline.Option{pipeline.Declare(s)} }
 
-func declared(req *http.Request) retry.Safety {
-	switch req.Method {
+// declaration is what is declared of the call's request; nil = nothing: it may not be repeated.
+func (c *call) declaration() []pipeline.Option {
+	if c.safety != nil {
+		if s := c.safety(c.req); s != retry.Unsafe {
+			c.declared[0] = pipeline.Declare(s)
+			return c.declared[:]
+		}
+	}
+	switch c.req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
 		return byMethod
 	}
 	// As net/http has it, a key without any value declares the same and is not sent.
-	if key, ok := req.Header["Idempotency-Key"]; ok && (len(key) == 0 || key[0] != "") {
+	if key, ok := c.req.Header["Idempotency-Key"]; ok && (len(key) == 0 || key[0] != "") {
 		return byKey
 	}
-	return retry.Unsafe
+	return nil
 }

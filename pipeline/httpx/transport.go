@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -60,10 +61,21 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("httpx: PerHost's pipeline for %q is nil: want one, or one given to NewTransport", c.host.name)
 		}
 	}
-	repeat, safety := t.repeatable(req)
-	c.repeat = repeat
-	resp, err := pipeline.Do(c.ctx, p, c.attempt, pipeline.Declare(safety))
-	return c.result(resp, err)
+	declared := c.declaration()
+	c.repeat = declared != nil && (!hasBody(req.Body) || req.GetBody != nil)
+	resp, err := pipeline.Do(c.ctx, p, func(ctx context.Context) (*http.Response, error) {
+		req, err := c.next(ctx)
+		if err != nil {
+			return c.fail(err, false)
+		}
+		resp, err := t.base.RoundTrip(req)
+		return c.returned(ctx, req, resp, err)
+	}, declared...)
+	if err != nil {
+		return c.result(err)
+	}
+	c.done = true
+	return resp, nil
 }
 
 // CloseIdleConnections is what http.Client looks for.

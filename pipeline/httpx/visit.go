@@ -46,7 +46,7 @@ func (v *visit) serve(ctx context.Context) (_ struct{}, err error) {
 		}
 	}
 	if status >= 500 {
-		return struct{}{}, retry.Permanent(newStatusError(status, v.writer.Header(), v.now))
+		return struct{}{}, retry.Permanent(newStatusError(status, v.writer.Header(), v.clock.Time))
 	}
 	return struct{}{}, nil
 }

@@ -76,6 +76,22 @@ func TestAllocsOverARealConnection(t *testing.T) {
 	require.LessOrEqual(t, total, byClient+2, "a timeout, and Client.Timeout")
 }
 
+// A retry costs what has to be kept of the response that gives way, and of its reading: parked, its offer and the StatusError; the
+// reader, its channel, its buffer, and the function that runs. It costs no timer where the whole response is here already.
+func TestAllocsOfARetry(t *testing.T) {
+	runs, base := 0, memory{text1k}
+	busy := tripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if runs++; runs%3 != 0 {
+			resp.StatusCode = 503
+		}
+		return resp, err
+	})
+	tr := httpx.NewTransport(pipeline.For("x").Retry(pause(0)).MustBuild(), busy)
+	require.Equal(t, 2*7.0, allocs(t, tr, 0)-3*allocs(t, base, 0), "two retries")
+	require.Zero(t, runs%3)
+}
+
 // readWhole is one GET, its body read to the end.
 func readWhole(t *testing.T, client *http.Client, url string, given time.Duration) {
 	ctx := t.Context()
