@@ -75,7 +75,7 @@ func measured() *results {
 	add(fullOK, oursObserved, 1, 101, 0)
 	add(fullRate, oursObserved, 1, 101, 0)
 	for _, width := range many {
-		for _, name := range []string{clientGuarded, clientTimed, clientBoth} {
+		for _, name := range []string{ours, clientGuarded, clientTimed, clientBoth} {
 			add(httpOK, name, width, 1.25, 15)
 		}
 		add(httpOK, plainClient, width, 1, 11)
