@@ -66,7 +66,7 @@ func limiter(ahead int) begin {
 			return work{}, err
 		}
 		e := &exact{began: time.Now()}
-		return work{over: e.over, end: closing(l), do: func(ctx context.Context) error {
+		return work{over: e.over, end: closing(l), do: func(ctx context.Context, _ int) error {
 			err := l.AllowN(ctx, 1)
 			if err == nil {
 				e.admitted.Add(1)
@@ -82,7 +82,7 @@ func peer(_ context.Context, client *redis.Client) (work, error) {
 	l := redis_rate.NewLimiter(client)
 	limit := redis_rate.Limit{Rate: rate, Burst: burst, Period: time.Second}
 	e := &exact{began: time.Now()}
-	return work{over: e.over, end: none, do: func(ctx context.Context) error {
+	return work{over: e.over, end: none, do: func(ctx context.Context, _ int) error {
 		r, err := l.Allow(ctx, "api", limit)
 		if err == nil && r.Allowed > 0 {
 			e.admitted.Add(1)
@@ -128,10 +128,9 @@ func pairs(instances int, hold time.Duration) begin {
 			}
 			all = append(all, b)
 		}
-		var turn atomic.Uint64
 		c := &crowd{}
-		return work{over: c.over, end: end, do: func(ctx context.Context) error {
-			p, err := all[turn.Add(1)%uint64(instances)].Acquire(ctx)
+		return work{over: c.over, end: end, do: func(ctx context.Context, caller int) error {
+			p, err := all[caller%instances].Acquire(ctx) // a caller is one process's
 			if err != nil {
 				return err
 			}
@@ -156,7 +155,7 @@ return 1`)
 	keys := []string{"plain"}
 	return func(_ context.Context, client *redis.Client) (work, error) {
 		c := &crowd{}
-		return work{over: c.over, end: none, do: func(ctx context.Context) error {
+		return work{over: c.over, end: none, do: func(ctx context.Context, _ int) error {
 			token := rand.Text()
 			for {
 				ok, err := take.Run(ctx, client, keys, slots, token).Int()
@@ -184,7 +183,7 @@ func circuit(open bool) begin {
 		if err != nil {
 			return work{}, err
 		}
-		return work{over: func() float64 { return 0 }, end: closing(b), do: func(ctx context.Context) error {
+		return work{over: func() float64 { return 0 }, end: closing(b), do: func(ctx context.Context, _ int) error {
 			p, err := b.Acquire(ctx)
 			switch {
 			case err == nil && !open:

@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// work is what is measured: one decision, or one pair of calls, which may only fail where the measurement is over; how far the
-// limit was exceeded so far; and its end.
+// work is what is measured: one decision, or one pair of calls, of one of the callers, which may only fail where the measurement is
+// over; how far the limit was exceeded so far; and its end.
 type work struct {
-	do   func(context.Context) error
+	do   func(ctx context.Context, caller int) error
 	over func() float64
 	end  func() error
 }
@@ -28,6 +28,7 @@ type figures struct {
 	perSecond float64
 	p50, p99  time.Duration
 	trips     float64 // scripts that the server ran, per operation
+	busy      float64 // the server's share of one processor
 	over      float64 // how far the limit was exceeded; 0 = exact
 }
 
@@ -52,10 +53,10 @@ func (c contender) measure(ctx context.Context, d time.Duration) (f figures, err
 		return f, err
 	}
 	defer func() { err = errors.Join(err, w.end()) }()
-	if err := w.do(ctx); err != nil { // loads the scripts
+	if err := w.do(ctx, 0); err != nil { // loads the scripts
 		return f, err
 	}
-	before, err := scripts(ctx, client)
+	before, cpu, err := usage(ctx, client)
 	if err != nil {
 		return f, err
 	}
@@ -63,26 +64,28 @@ func (c contender) measure(ctx context.Context, d time.Duration) (f figures, err
 	if err != nil {
 		return f, err
 	}
-	after, err := scripts(ctx, client)
+	after, cpuAfter, err := usage(ctx, client)
 	f = figures{
 		perSecond: float64(times.n) / elapsed.Seconds(), p50: times.quantile(0.5), p99: times.quantile(0.99),
-		trips: float64(after-before) / float64(times.n), over: max(0, w.over()),
+		trips: float64(after-before) / float64(times.n), busy: (cpuAfter - cpu) / elapsed.Seconds(), over: max(0, w.over()),
 	}
 	return f, err
 }
 
 // hammer does it on every goroutine until the time is over.
-func hammer(ctx context.Context, d time.Duration, do func(context.Context) error) (all *histogram, elapsed time.Duration, err error) {
+func hammer(ctx context.Context, d time.Duration, do func(context.Context, int) error) (all *histogram, elapsed time.Duration, err error) {
 	all = &histogram{}
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	began := time.Now()
-	for range callers {
+	for caller := range callers {
 		running.Go(func() {
+			ctx, cancel := context.WithCancel(ctx) // of its own, as a request has
+			defer cancel()
 			mine := &histogram{}
 			var failed error
 			for at := time.Now(); failed == nil && at.Sub(began) < d; {
-				failed = do(ctx)
+				failed = do(ctx, caller)
 				now := time.Now()
 				mine.add(now.Sub(at))
 				at = now
@@ -97,21 +100,30 @@ func hammer(ctx context.Context, d time.Duration, do func(context.Context) error
 	return all, time.Since(began), err
 }
 
-// scripts is how many scripts the server has run so far; each is a round trip.
-func scripts(ctx context.Context, client *redis.Client) (sum int, err error) {
-	info, err := client.Info(ctx, "commandstats").Result()
+// usage is how many scripts the server has run so far, each of which is a round trip, and its processor time in seconds.
+func usage(ctx context.Context, client *redis.Client) (scripts int, cpu float64, err error) {
+	info, err := client.Info(ctx, "commandstats", "cpu").Result()
 	for line := range strings.Lines(info) {
+		for _, name := range []string{"used_cpu_user:", "used_cpu_sys:"} {
+			if seconds, ok := strings.CutPrefix(line, name); ok {
+				s, bad := strconv.ParseFloat(strings.TrimSpace(seconds), 64)
+				if bad != nil {
+					return 0, 0, bad
+				}
+				cpu += s
+			}
+		}
 		if rest, ok := strings.CutPrefix(line, "cmdstat_eval"); ok {
 			_, rest, _ = strings.Cut(rest, "calls=")
 			digits, _, _ := strings.Cut(rest, ",")
 			n, bad := strconv.Atoi(digits)
 			if bad != nil {
-				return 0, bad
+				return 0, 0, bad
 			}
-			sum += n
+			scripts += n
 		}
 	}
-	return sum, err
+	return scripts, cpu, err
 }
 
 // histogram counts durations in buckets that are 1/16 of their power of two wide: 6 % at most.

@@ -60,14 +60,14 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	fmt.Fprintf(&b, "- %d goroutines on one key, in one process, with one client of default settings; the median of %d rounds of %v each, in turn\n\n", callers, r.rounds, r.each)
-	b.WriteString("| guard | variant | per second | p50 | p99 | scripts at Redis per operation | over the limit |\n|---|---|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| guard | variant | per second | p50 | p99 | scripts at Redis per operation | Redis's share of a core | over the limit |\n|---|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, row := range r.rows {
 		f := row.median()
 		over := fmt.Sprintf("%.0f", f.over)
 		if row.group == breakers {
 			over = ""
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", row.group, row.name, thousands(f.perSecond), short(f.p50), short(f.p99), perOp(f.trips), over)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.0f %% | %s |\n", row.group, row.name, thousands(f.perSecond), short(f.p50), short(f.p99), perOp(f.trips), 100*f.busy, over)
 	}
 	fmt.Fprintf(&b, "\nA limiter's operation is a decision, either way (%s per second, burst %s). A bulkhead's is a pair of taking one of %d slots and\n"+
 		"giving it back; who finds none waits (held for 1 ms, no more than %s pairs per second are possible).\n"+

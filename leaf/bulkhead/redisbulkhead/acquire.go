@@ -1,10 +1,10 @@
 package redisbulkhead
 
 import (
-	"container/list"
 	"context"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/clock"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
 )
@@ -16,17 +16,6 @@ const slack = 10 * time.Millisecond
 // patient is how long a call waits for the store's answer: who comes while a turn is under way rides on the next one. With a store
 // that does not answer it is no longer than one, whose failure decides on everybody.
 func (b *Bulkhead) patient() time.Duration { return 2*b.opts.Timeout + slack }
-
-// call is one Acquire in the queue. Its fields are guarded by the bulkhead's mu until ready is closed.
-type call struct {
-	place   *list.Element // nil = it has left the queue
-	wait    time.Duration // MaxWait as it was; 0 = it only asks
-	waits   bool          // the store has refused it, and it waits on
-	ready   chan struct{} // closed when it is decided
-	decided bool
-	token   uint64 // of the permit
-	err     error
-}
 
 // Acquire takes a slot of the fleet, waits for one at most MaxWait and as long as ctx lives, or refuses with a
 // *bulkhead.FullError. When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same
@@ -42,7 +31,15 @@ func (b *Bulkhead) acquire(ctx context.Context, mayWait bool) (leaf.Permit, erro
 		return leaf.Permit{}, err
 	}
 	b.store.Repanic()
-	c, asks, err := b.join(mayWait)
+	c := &call{ends: endless, ready: make(chan struct{})}
+	maxWait := b.cfg.Load().MaxWait
+	if mayWait && maxWait > 0 {
+		c.wait, c.began = true, b.clock.Now()
+		if left, ok := b.clock.Left(ctx); !ok || left > maxWait { // else ctx ends first, or in the same instant
+			c.ends = clock.Add(c.began, maxWait)
+		}
+	}
+	asks, err := b.join(c)
 	if err != nil {
 		return leaf.Permit{}, err
 	}
@@ -53,34 +50,51 @@ func (b *Bulkhead) acquire(ctx context.Context, mayWait bool) (leaf.Permit, erro
 	return leaf.NewPermit(b, token), nil
 }
 
-// join takes a place in the queue, or refuses where it is known to be in vain. asks says that c waits for the store's answer.
-func (b *Bulkhead) join(mayWait bool) (c *call, asks bool, err error) {
+// join gives c a place in the queue, or refuses it where it is known to be in vain. asks says that c waits for the store's answer.
+func (b *Bulkhead) join(c *call) (asks bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	cfg := b.cfg.Load()
-	c = &call{ready: make(chan struct{})}
-	if mayWait {
-		c.wait = cfg.MaxWait
+	most := b.cfg.Load().MaxQueue
+	if b.waiting > 0 && (!c.wait || most > 0 && b.waiting >= most) {
+		return false, b.full(0)
 	}
-	if b.waiting > 0 && (c.wait == 0 || cfg.MaxQueue > 0 && b.waiting >= cfg.MaxQueue) {
-		return nil, false, b.full(0)
+	c.queued = true
+	b.queue.insert(c, b.queue.back)
+	if b.clock.Real() {
+		b.count(c)
 	}
-	c.place = b.queue.PushBack(c)
-	if b.behind() {
+	if b.waiting == b.queue.n-1 && b.known() {
 		b.turnedDown(c, b.full)
-		return c, false, nil
+		return false, nil
 	}
 	b.engine.now = true
 	b.run()
-	return c, true, nil
+	return true, nil
 }
 
-// behind says that who has just come stands behind nobody but those whom the store has refused, so that its answer is known, and
-// that the store already deals this process as many slots as it could use. Nobody who waits may stand behind one who still asks: a
-// turn asks for the end of the queue. Under mu.
-func (b *Bulkhead) behind() bool {
+// known says that the store's answer is known to who stands behind nobody but those whom it has refused: it already deals this
+// process as many slots as the queue could use. Nobody who waits may stand behind one who still asks: a turn asks for the end of the
+// queue. Under mu.
+func (b *Bulkhead) known() bool {
 	e := &b.engine
-	return b.waiting > 0 && b.waiting == b.queue.Len()-1 && e.registered && !e.closed && !b.outage.down && e.wants >= min(b.queue.Len(), b.cfg.Load().MaxConcurrent)
+	return b.waiting > 0 && e.registered && !e.closed && !b.outage.down && e.wants >= min(b.queue.n, b.cfg.Load().MaxConcurrent)
+}
+
+// overhear gives the answer to a turn to those who came during it, where it would be known to them if they came now. Else one who
+// came during a turn would have a turn taken for it, in which others come, without end. Under mu.
+func (b *Bulkhead) overhear() {
+	if !b.known() {
+		return
+	}
+	var first *call
+	for c := b.queue.back; c != nil && !c.waits; c = b.queue.prev(c) {
+		first = c
+	}
+	for first != nil {
+		next := b.queue.next(first)
+		b.turnedDown(first, b.full)
+		first = next
+	}
 }
 
 // await waits until c is decided, MaxWait is over or ctx is done. Whatever unwinds it, be it a panic of the program's clock or
@@ -92,15 +106,11 @@ func (b *Bulkhead) await(ctx context.Context, c *call, asks bool) (token uint64,
 			b.leave(c)
 		}
 	}()
-	var began int64
 	var over <-chan time.Time
-	if c.wait > 0 {
-		began = b.clock.Now()
-		if left, ok := b.clock.Left(ctx); !ok || left > c.wait { // else ctx ends first, or in the same instant
-			t := b.clock.NewTimer(c.wait)
-			defer t.Stop()
-			over = t.C
-		}
+	if c.ends != endless && !b.clock.Real() {
+		t := b.clock.NewTimer(time.Duration(c.ends - c.began))
+		defer t.Stop()
+		over = t.C
 	}
 	var budget <-chan time.Time
 	if asks {
@@ -126,11 +136,13 @@ func (b *Bulkhead) await(ctx context.Context, c *call, asks bool) (token uint64,
 	}
 	select {
 	case <-c.ready:
-		admitted = c.err == nil
-		return c.token, c.err
+		if c.err != errOver {
+			admitted = c.err == nil
+			return c.token, c.err
+		}
 	default:
-		return 0, b.inVain(time.Duration(b.clock.Now() - began))
 	}
+	return 0, b.inVain(time.Duration(b.clock.Now() - c.began))
 }
 
 // inVain is the refusal at the end of MaxWait.
@@ -150,14 +162,19 @@ func (b *Bulkhead) leave(c *call) {
 	switch {
 	case !c.decided:
 		b.remove(c)
-		if b.queue.Len() == 0 && b.engine.registered {
-			b.engine.now = true
-			b.run()
-		}
+		b.deserted()
 	case c.err == nil:
 		if s := b.drop(c.token); s != nil {
 			b.put(s)
 		}
+	}
+}
+
+// deserted has this process leave the fleet's line once nobody waits any more. Under mu.
+func (b *Bulkhead) deserted() {
+	if b.queue.n == 0 && b.engine.registered {
+		b.engine.now = true
+		b.run()
 	}
 }
 
@@ -172,9 +189,12 @@ func (b *Bulkhead) unanswered(c *call) {
 
 // remove takes c out of the queue. Under mu.
 func (b *Bulkhead) remove(c *call) {
-	if c.place != nil {
-		b.queue.Remove(c.place)
-		c.place = nil
+	if c.queued {
+		c.queued = false
+		b.queue.remove(c)
+		if b.clock.Real() {
+			b.discount(c)
+		}
 	}
 	if c.waits {
 		c.waits = false
@@ -200,8 +220,8 @@ func (b *Bulkhead) refuse(c *call, err error) {
 func (b *Bulkhead) turnedDown(c *call, full func(time.Duration) error) {
 	most := b.cfg.Load().MaxQueue
 	switch {
-	case c.place == nil || c.waits:
-	case c.wait == 0 || most > 0 && b.waiting >= most:
+	case !c.queued || c.waits:
+	case !c.wait || most > 0 && b.waiting >= most:
 		b.refuse(c, full(0))
 	default:
 		c.waits = true

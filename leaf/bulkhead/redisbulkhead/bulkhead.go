@@ -1,7 +1,6 @@
 package redisbulkhead
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -26,12 +25,12 @@ type Bulkhead struct {
 	cfg   atomic.Pointer[bulkhead.Config] // changed under mu
 
 	mu       sync.Mutex
-	queue    list.List        // of *call, the first to be served in front
-	waiting  int              // of them, those whom the store has refused already
-	held     map[uint64]*slot // by the token of the permit
-	last     uint64           // the latest token
-	overages uint64
+	queue    list // of who is not decided
+	ends     ends // of their waits
+	waiting  int  // of them, those whom the store has refused already
+	held     held
 	lively   int // of held, those that may still be handed on
+	overages uint64
 
 	releases []*release // that the store has not confirmed
 	renewals []*slot    // that the store is to be told of; some may have ended meanwhile
@@ -55,8 +54,9 @@ func New(client redis.UniversalClient, cfg bulkhead.Config, opts Options) (*Bulk
 	if err := errors.Join(badConfig, badStore, badOptions); err != nil {
 		return nil, err
 	}
-	b := &Bulkhead{store: store, opts: opts, clock: clock.Of(cfg.Clock), id: random(), held: map[uint64]*slot{}}
+	b := &Bulkhead{store: store, opts: opts, clock: clock.Of(cfg.Clock), id: random()}
 	b.cfg.Store(&cfg)
+	b.ends.calls.of = byEnd
 	b.engine.wake = make(chan struct{}, 1)
 	return b, nil
 }
@@ -117,7 +117,7 @@ func (b *Bulkhead) Update(cfg bulkhead.Config) error {
 	defer b.mu.Unlock()
 	b.cfg.Store(&cfg)
 	b.serveShare()
-	if b.queue.Len() > 0 {
+	if b.queue.n > 0 {
 		b.engine.now = true
 		b.run()
 	}
@@ -136,7 +136,7 @@ func (b *Bulkhead) Inspect() leaf.Snapshot {
 		state = b.opts.OnOutage.String()
 	}
 	return leaf.Snapshot{Kind: "bulkhead", Name: cfg.Name, State: state, Gauges: []leaf.Gauge{
-		{Name: "in_use", Value: float64(len(b.held)), Limit: float64(cfg.MaxConcurrent)},
+		{Name: "in_use", Value: float64(b.held.len()), Limit: float64(cfg.MaxConcurrent)},
 		{Name: "queued", Value: float64(b.waiting), Limit: float64(cfg.MaxQueue)},
 		{Name: "overages", Value: float64(b.overages)},
 	}}

@@ -93,7 +93,8 @@ func TestCloseFlushesWhatIsOnItsWay(t *testing.T) {
 	var tokens []uint64
 	for range 8 {
 		take(t, b)
-		tokens = append(tokens, b.last)
+		token, _ := latest(b)
+		tokens = append(tokens, token)
 	}
 	for _, token := range tokens {
 		b.giveBack(token) // as Settle does, without waiting for the answer
@@ -109,7 +110,8 @@ func TestCloseIsBoundedByItsContextWhileTheServerIsSilent(t *testing.T) {
 	require.NoError(t, err)
 	p := take(t, b)
 	s.Pause(t)
-	b.giveBack(b.last)
+	token, _ := latest(b)
+	b.giveBack(token)
 	ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, b.Close(ctx), context.DeadlineExceeded)

@@ -121,3 +121,33 @@ func TestOnAClusterSlotsMoveAndHintsArrive(t *testing.T) {
 	back(t, held)
 	pairs()
 }
+
+// Releases that are in time are not asked for one by one; the one that is late is found among them.
+func TestOfTheReleasesTheLateOneIsToldApart(t *testing.T) {
+	v := newVirtual()
+	b := fleet(t, 1, once(2), Options{Now: v.Now, LeaseTTL: time.Hour})[0]
+	take(t, b)
+	_, late := latest(b)
+	v.advance(40 * time.Minute)
+	take(t, b)
+	_, timely := latest(b)
+	v.advance(30 * time.Minute)
+	third := take(t, b) // in the late one's stead
+	b.mu.Lock()
+	b.releases = []*release{{slot: timely, done: make(chan struct{})}, {slot: late, done: make(chan struct{})}}
+	turn := b.compose(time.Now())
+	b.releases = nil
+	b.mu.Unlock()
+	require.Equal(t, late.expires, turn.overdue)
+	require.Equal(t, "10", run(t, b, turn).released)
+	require.Equal(t, 1, inUse(t, b))
+	turn.releases[0].quiet, turn.releases[1].maybe = true, true // nothing of them would be told
+	b.mu.Lock()
+	b.releases = turn.releases
+	turn = b.compose(time.Now())
+	b.releases = nil
+	b.mu.Unlock()
+	require.EqualValues(t, never, turn.overdue)
+	require.Equal(t, "11", run(t, b, turn).released)
+	back(t, third)
+}

@@ -49,4 +49,5 @@
 // A FullError's Wait is LeaseTTL: by then the slot of a dead holder is free, an upper bound for headers only.
 //
 // The key is prefix:bulkhead:{name}. It lives one lease longer than its last permit. The eviction policy should be noeviction.
+// Each process listens on a channel of its own, the key, a colon and 16 random bytes.
 package redisbulkhead

@@ -74,7 +74,7 @@ func (b *Bulkhead) closedDown() {
 		r.tell(b.storeError(leaf.OpRecord, errClosed, !r.maybe))
 	}
 	b.releases, b.renewals = nil, nil
-	if b.queue.Len() > 0 {
+	if b.queue.n > 0 {
 		b.decideAll(errClosed, true, nil)
 	}
 }
@@ -145,7 +145,7 @@ func (b *Bulkhead) next() (*turnCall, time.Duration) {
 // quarantine lasts a third, and whoever lives must have reported within it. Under mu.
 func (b *Bulkhead) dueRenewals(now time.Time) {
 	e := &b.engine
-	if len(b.held) == 0 {
+	if b.held.len() == 0 {
 		e.renewAt = time.Time{}
 		return
 	}
@@ -160,9 +160,7 @@ func (b *Bulkhead) dueRenewals(now time.Time) {
 // renewAll has everything that is held told to the store. Under mu.
 func (b *Bulkhead) renewAll(now time.Time) {
 	b.renewals = b.renewals[:0]
-	for _, s := range b.held {
-		b.renewals = append(b.renewals, s)
-	}
+	b.held.each(func(s *slot) { b.renewals = append(b.renewals, s) })
 	b.engine.renewAt = now.Add(b.renewEvery())
 	b.engine.now = true
 }
@@ -175,7 +173,7 @@ func (b *Bulkhead) renewEvery() time.Duration {
 // dueListener ends the listening to hints some time after the last wait. Under mu.
 func (b *Bulkhead) dueListener(now time.Time) {
 	e := &b.engine
-	if b.queue.Len() > 0 {
+	if b.queue.n > 0 {
 		e.lastWait = now
 	}
 	if e.listener != nil && now.Sub(e.lastWait) >= linger {
@@ -187,8 +185,8 @@ func (b *Bulkhead) dueListener(now time.Time) {
 // schedule plans the next turn after one that worked; moved says that it changed something for those who wait. Under mu.
 func (b *Bulkhead) schedule(now time.Time, moved bool) {
 	e := &b.engine
-	unasked := b.waiting < b.queue.Len()
-	if len(b.renewals) > 0 || unasked || e.registered && b.queue.Len() == 0 {
+	unasked := b.waiting < b.queue.n
+	if len(b.renewals) > 0 || unasked || e.registered && b.queue.n == 0 {
 		e.now = true
 	}
 	if moved || e.poll == 0 {
@@ -210,7 +208,7 @@ func (b *Bulkhead) schedule(now time.Time, moved bool) {
 func (b *Bulkhead) later(now time.Time) {
 	b.releases = slices.DeleteFunc(b.releases, func(r *release) bool { return now.After(r.until) })
 	b.renewals = slices.DeleteFunc(b.renewals, func(s *slot) bool { return s.ended })
-	if len(b.releases) > 0 || len(b.renewals) > 0 || b.queue.Len() > 0 || b.engine.registered {
+	if len(b.releases) > 0 || len(b.renewals) > 0 || b.queue.n > 0 || b.engine.registered {
 		b.engine.at = now.Add(jitter(retry))
 	}
 }

@@ -2,7 +2,6 @@ package redisbulkhead
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -27,15 +26,17 @@ func (b *Bulkhead) listen() {
 	e.listener, e.lastWait = cancel, time.Now()
 }
 
-// hear polls as soon as a hint names this process. Nothing hangs on it: without hints a wait takes a poll longer.
+// channel is where this process hears that it is its turn. It has one of its own, so that nobody wakes for another's.
+func (b *Bulkhead) channel() string { return b.store.Key() + ":" + b.id }
+
+// hear polls as soon as there is a hint. Nothing hangs on it: without hints a wait takes a poll longer.
 func (b *Bulkhead) hear(ctx context.Context) {
-	hints := b.store.Client().Subscribe(ctx, b.store.Key()) // a connection of its own, made anew when it fails
+	hints := b.store.Client().Subscribe(ctx, b.channel()) // a connection of its own, made anew when it fails
 	defer func() { _ = hints.Close() }()
 	// A read for a message looks at no context; that its connection is closed ends it.
 	defer context.AfterFunc(ctx, func() { _ = hints.Close() })()
 	for ctx.Err() == nil {
-		m, err := hints.ReceiveMessage(ctx)
-		if err != nil {
+		if _, err := hints.ReceiveMessage(ctx); err != nil {
 			pause := time.NewTimer(jitter(deaf))
 			select {
 			case <-ctx.Done():
@@ -44,20 +45,8 @@ func (b *Bulkhead) hear(ctx context.Context) {
 			pause.Stop()
 			continue
 		}
-		if named(m.Payload, b.id) {
-			b.hinted()
-		}
+		b.hinted()
 	}
-}
-
-// named looks for id among ids, which have all its length.
-func named(ids, id string) bool {
-	for ; len(ids) >= len(id); ids = ids[len(id):] {
-		if strings.HasPrefix(ids, id) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *Bulkhead) hinted() {

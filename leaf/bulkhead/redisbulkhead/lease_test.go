@@ -99,9 +99,10 @@ func TestAPermitIsGivenBackOnce(t *testing.T) {
 	for range 2 {
 		take(t, b)
 	}
-	require.NoError(t, b.Settle(bg, 1, leaf.Outcome{}))
+	token, _ := latest(b)
+	require.NoError(t, b.Settle(bg, token, leaf.Outcome{}))
 	before := s.Calls(t, "evalsha", "eval")
-	require.NoError(t, b.Settle(bg, 1, leaf.Outcome{}))
+	require.NoError(t, b.Settle(bg, token, leaf.Outcome{}))
 	require.NoError(t, b.Settle(bg, 4711, leaf.Outcome{}))
 	require.Equal(t, before, s.Calls(t, "evalsha", "eval"))
 	take(t, b)
@@ -114,8 +115,8 @@ func TestAPermitIsGivenBackOnce(t *testing.T) {
 func TestALateRenewalResurrectsNothing(t *testing.T) {
 	b := fleet(t, 1, once(2), Options{})[0]
 	p := take(t, b)
+	_, s := latest(b)
 	b.mu.Lock()
-	s := b.held[b.last]
 	b.renewals = append(b.renewals, s)
 	renewal := b.compose(time.Now())
 	renewal.tokens = []string{random()} // and it wanted one, too

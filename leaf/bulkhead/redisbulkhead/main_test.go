@@ -64,6 +64,18 @@ func take(t testing.TB, b *Bulkhead) *leaf.Permit {
 	return &p
 }
 
+// latest is what the latest admission of b gave.
+func latest(b *Bulkhead) (token uint64, s *slot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for at, p := range b.held.places {
+		if p.slot != nil && p.number == b.held.last {
+			return uint64(p.number)<<32 | uint64(at), p.slot
+		}
+	}
+	return 0, nil
+}
+
 func back(t testing.TB, p *leaf.Permit) {
 	t.Helper()
 	require.NoError(t, p.Settle(bg, leaf.Outcome{}))

@@ -33,7 +33,7 @@ func (b *Bulkhead) begin() {
 // decide lets the policy decide on one call; err is what the store, or its silence, had to say. Under mu.
 func (b *Bulkhead) decide(c *call, err error) {
 	switch {
-	case c.place == nil: // it has left, or was decided on in between
+	case !c.queued: // it has left, or was decided on in between
 	case b.opts.OnOutage == leaf.FailClosed:
 		b.refuse(c, err)
 	case b.opts.OnOutage == leaf.FailOpen:
@@ -65,10 +65,10 @@ func (b *Bulkhead) admit(c *call, from origin) {
 // decideAll lets the policy decide on everybody in the queue; sent is who asked for the first time, in a turn that may have been
 // executed. Under mu.
 func (b *Bulkhead) decideAll(why error, notExecuted bool, sent map[*call]bool) {
-	for e := b.queue.Front(); e != nil; {
-		c := e.Value.(*call)
-		e = e.Next()
+	for c := b.queue.front; c != nil; {
+		next := b.queue.next(c)
 		b.decide(c, b.storeError(leaf.OpAdmit, why, notExecuted || !c.waits && !sent[c]))
+		c = next
 	}
 }
 
@@ -77,7 +77,7 @@ func (b *Bulkhead) serveShare() {
 	if b.opts.OnOutage != leaf.FailLocal || !b.outage.down {
 		return
 	}
-	for front := b.queue.Front(); front != nil && b.outage.inside < b.share(); front = b.queue.Front() {
-		b.admit(front.Value.(*call), fromShare)
+	for b.queue.n > 0 && b.outage.inside < b.share() {
+		b.admit(b.queue.front, fromShare)
 	}
 }

@@ -32,7 +32,7 @@ type answer struct {
 	granted  int64  // so many of the tokens, the first ones
 	live     int64  // permits of the fleet
 	until    int64  // the end of the quarantine, µs; 0 = there is none
-	released string // a digit per release: 0 = it was not there any more
+	released string // a digit per release: 0 = it was not there any more; 1 of each, where none could be late
 	added    string // a digit per renewal: 1 = it was not there any more
 }
 

@@ -34,7 +34,7 @@ func TestNobodyWhoAsksStandsBeforeOneWhoWaits(t *testing.T) {
 				return got
 			}
 			queued := func(n int) {
-				redistest.Eventually(t, "the queue", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.queue.Len() == n })
+				redistest.Eventually(t, "the queue", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.queue.n == n })
 			}
 			var held []*leaf.Permit
 			for range 4 {

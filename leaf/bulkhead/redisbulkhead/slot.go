@@ -44,6 +44,9 @@ type release struct {
 	until time.Time
 }
 
+// news says that it is something to tell if the store does not have r any more. Under mu.
+func (r *release) news() bool { return !r.maybe && !r.quiet && !r.slot.lost }
+
 // random is 128 bits.
 func random() string {
 	var b [16]byte
@@ -85,18 +88,15 @@ func (s *slot) lively() bool { return s.from == fromStore && s.passed < handover
 
 // hold notes that a call has s; it returns the permit's token. Under mu.
 func (b *Bulkhead) hold(s *slot) uint64 {
-	b.last++
-	b.held[b.last] = s
 	if s.lively() {
 		b.lively++
 	}
-	return b.last
+	return b.held.put(s)
 }
 
 // drop takes the slot from the permit that holds it; nil = it holds none. Under mu.
 func (b *Bulkhead) drop(token uint64) *slot {
-	s := b.held[token]
-	delete(b.held, token)
+	s := b.held.take(token)
 	if s != nil && s.lively() {
 		b.lively--
 	}
@@ -105,9 +105,9 @@ func (b *Bulkhead) drop(token uint64) *slot {
 
 // put takes a slot that nobody holds any more, and hands it on or sends it back; nil = nothing is left to wait for. Under mu.
 func (b *Bulkhead) put(s *slot) *release {
-	if front := b.queue.Front(); front != nil && s.lively() && b.valid(s) && !b.engine.closed {
+	if front := b.queue.front; front != nil && s.lively() && b.valid(s) && !b.engine.closed {
 		s.passed++
-		b.grant(front.Value.(*call), s)
+		b.grant(front, s)
 		return nil
 	}
 	s.ended = true

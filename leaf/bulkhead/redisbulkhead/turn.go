@@ -27,13 +27,19 @@ type turnCall struct {
 	bound    int64    // the store's time after which only the releases count, µs; 0 = none
 	limit    int
 	seen     int64
+	overdue  int64 // the first end of a lease among the releases, where it would be told
 	sent     time.Time
 }
 
 // compose collects everything that there is to do; nil = nothing. Under mu.
 func (b *Bulkhead) compose(now time.Time) *turnCall {
-	t := &turnCall{limit: b.cfg.Load().MaxConcurrent, seen: b.engine.seen, sent: now}
+	t := &turnCall{limit: b.cfg.Load().MaxConcurrent, seen: b.engine.seen, overdue: never, sent: now}
 	t.releases = append(t.releases, b.releases[:min(len(b.releases), mostInTurn)]...)
+	for _, r := range t.releases {
+		if r.news() {
+			t.overdue = min(t.overdue, r.slot.expires)
+		}
+	}
 	for len(b.renewals) > 0 && len(t.renewals) < mostInTurn {
 		if s := b.renewals[0]; !s.ended {
 			t.renewals = append(t.renewals, s)
@@ -60,34 +66,37 @@ func (b *Bulkhead) compose(now time.Time) *turnCall {
 // ask asks for the queue. Where every slot that there is is asked for, all the queue hears the answer; who waits already has
 // heard it, and stands in front of who has not. Under mu.
 func (b *Bulkhead) ask(t *turnCall) {
-	t.queued = b.queue.Len()
+	t.queued = b.queue.n
 	n := min(t.queued, t.limit, mostInTurn)
 	for range n {
 		t.tokens = append(t.tokens, random())
 	}
 	if t.limit <= mostInTurn {
-		for place := b.queue.Back(); place != nil && !place.Value.(*call).waits; place = place.Prev() {
-			t.calls = append(t.calls, place.Value.(*call))
+		for c := b.queue.back; c != nil && !c.waits; c = b.queue.prev(c) {
+			t.calls = append(t.calls, c)
 		}
 		slices.Reverse(t.calls)
 	} else {
-		for place := b.queue.Front(); place != nil && n > 0; place, n = place.Next(), n-1 {
-			if c := place.Value.(*call); !c.waits {
+		for c := b.queue.front; c != nil && n > 0; c, n = b.queue.next(c), n-1 {
+			if !c.waits {
 				t.calls = append(t.calls, c)
 			}
 		}
 	}
-	t.wait = b.waiting > 0 || slices.ContainsFunc(t.calls, func(c *call) bool { return c.wait > 0 })
+	t.wait = b.waiting > 0 || slices.ContainsFunc(t.calls, func(c *call) bool { return c.wait })
 }
+
+// never is an instant that the store's clock does not reach, and a number that Lua holds.
+const never = 1 << 53
 
 func (t *turnCall) args(b *Bulkhead) []any {
 	wait := "0"
 	if t.wait {
 		wait = "1"
 	}
-	args := make([]any, 0, 11+len(t.releases)+len(t.renewals)+len(t.tokens))
+	args := make([]any, 0, 12+len(t.releases)+len(t.renewals)+len(t.tokens))
 	args = append(args, min(int64(t.limit), 1<<52), b.opts.LeaseTTL.Microseconds(), patience.Microseconds(), t.seen, t.bound, b.id,
-		wait, t.queued, len(t.releases), len(t.renewals), len(t.tokens))
+		wait, t.queued, len(t.releases), len(t.renewals), len(t.tokens), t.overdue)
 	for _, r := range t.releases {
 		args = append(args, r.slot.token)
 	}
@@ -165,7 +174,7 @@ func (b *Bulkhead) failed(t *turnCall, err error, now time.Time) {
 			b.surplus(token, now)
 		}
 	}
-	if b.queue.Len() == 0 {
+	if b.queue.n == 0 {
 		b.engine.registered = false // the place ends by itself before long
 	}
 	b.begin()
@@ -186,7 +195,7 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 	e.ahead = a.now - received.Sub(epoch).Microseconds()
 	moved := a.granted > 0 || len(t.releases) > 0
 	for i, r := range t.releases {
-		if a.released[i] == '0' && !r.maybe && !r.quiet && !r.slot.lost && a.now >= r.slot.expires {
+		if a.released[i] == '0' && r.news() && a.now >= r.slot.expires {
 			overages = append(overages, b.overage("given back", r.slot, a.now))
 		}
 		r.tell(nil)
@@ -212,8 +221,8 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 	for _, token := range t.tokens[:a.granted] {
 		s := &slot{token: token}
 		b.confirm(s, a.now, t.sent)
-		if front := b.queue.Front(); front != nil {
-			b.grant(front.Value.(*call), s)
+		if front := b.queue.front; front != nil {
+			b.grant(front, s)
 		} else {
 			b.send(s, true)
 		}
@@ -222,6 +231,9 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 		b.turnedDown(c, b.full)
 	}
 	e.registered, e.wants = a.flags&flagWaiting != 0, t.queued-int(a.granted)
+	if t.limit <= mostInTurn || int(a.granted) < len(t.tokens) { // else there may be more than one turn could ask for
+		b.overhear()
+	}
 	if a.until != 0 && a.until != e.quarantine { // the store has lost data, once more: it should hear at once who is inside
 		b.renewAll(received)
 	}

@@ -3,38 +3,41 @@
 -- The sorted set holds, by score:
 --   below 0      -(end of its place in the line)   a waiting process: 'w', the microsecond since when (16 digits), how many slots
 --                                                  it has had (16), how many it wants (3), its id (16 bytes)
---   in (0, 1)    the last now / 1e16               '!', the marker: this set is a bulkhead's
+--   in (0, 1)    a recent now / 1e16               '!', the marker: this set is a bulkhead's
 --   above 1      the end of its lease              a permit's token, 16 bytes; or '?', the quarantine
 local limit, lease, patience = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local seen, bound, id, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8] == '1'
 local queued, releases, renewals, wanted = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
-local at = 12
+local at = 13 + releases -- behind the releases
+local instant = string.format('%016.0f', now)
 
--- A call of Redis costs more than all the rest here: what the set holds of everything that is named is asked for at once.
-local known = redis.call('ZMSCORE', key, '!', '?',
-  unpack(ARGV, at + 1, at + releases + renewals + math.min(1, wanted)))
+-- A call of Redis, and a score that comes from it, cost more than all the rest here: what the set holds of everything that is
+-- named is asked for at once, and of releases only where one may be late (ARGV[13]): else they are there.
+local asked = now >= tonumber(ARGV[13]) and releases or 0
+local known = redis.call('ZMSCORE', key, '!', '?', unpack(ARGV, at - asked + 1, at + renewals + math.min(1, wanted)))
 local mark = known[1]
 if not mark and redis.call('EXISTS', key) == 1 then
   return redis.error_reply('ERR the key holds a sorted set that no bulkhead wrote: ' .. key)
 end
+local released, freed = string.rep('1', releases - asked), 0
+for i = 1, asked do released = released .. (known[2 + i] and '1' or '0') end
 
 -- What gives memory back comes first: a server that is out of memory lets a script go on that has written already, so that
 -- releases never fail, while a turn that only takes is refused as a whole.
-local released, freed = {}, 0
-if releases > 0 then
-  for i = 1, releases do released[i] = known[2 + i] and 1 or 0 end
-  freed = redis.call('ZREM', key, unpack(ARGV, at + 1, at + releases))
+local function release()
+  if releases > 0 then freed = redis.call('ZREM', key, unpack(ARGV, 14, at)) end
 end
-at = at + releases
 
 -- A turn that was under way for longer than its process waited for it. What it wanted to keep or take may have been given
 -- back since.
 if bound > 0 and now > bound then
-  return {int(now), 1, 0, 0, 0, table.concat(released), ''}
+  release()
+  return {now, 1, 0, 0, 0, released, ''}
 end
 
 local back = mark and mark * 1e16 - now or 0
 if back > 1000000 then -- the server's clock stepped back: every end moves with it, or the dead would hold their slots that long
+  release()
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local score = tonumber(all[i + 1])
@@ -46,19 +49,23 @@ if back > 1000000 then -- the server's clock stepped back: every end moves with 
   end
 else
   back = 0
+  release()
 end
 local function lives(score) return score and score - back > now end
 
--- The marker is the first that is written where nothing was given back, so that it is what a full server refuses.
+-- The marker is the first that is written where nothing was given back, so that it is what a full server refuses. Else a recent
+-- one will do.
 local ends, added = int(now + lease), {}
-local kept = {string.format('%.17g', now / 1e16), '!'}
-for i = 1, renewals do
-  added[i] = lives(known[2 + releases + i]) and 0 or 1
-  kept[2 * i + 1], kept[2 * i + 2] = ends, ARGV[at + i]
+if releases == 0 or renewals > 0 or back > 0 or not mark or math.abs(now - mark * 1e16) > 100000 then
+  local kept = {string.format('%.17g', now / 1e16), '!'}
+  for i = 1, renewals do
+    added[i] = lives(known[2 + asked + i]) and 0 or 1
+    kept[2 * i + 1], kept[2 * i + 2] = ends, ARGV[at + i]
+  end
+  redis.call('ZADD', key, unpack(kept))
 end
-redis.call('ZADD', key, unpack(kept))
 at = at + renewals
-freed = freed + redis.call('ZREMRANGEBYSCORE', key, '(1', int(now))
+freed = freed + redis.call('ZREMRANGEBYSCORE', key, '(1', instant)
 
 local flags, quarantine = 0, lives(known[2]) and known[2] - back -- its end
 if not mark and seen > 0 and now - seen < lease then -- the data was lost: time for the living to report
@@ -72,7 +79,7 @@ if quarantine then live = live - 1 end
 local free = quarantine and 0 or limit - live
 
 -- The line. A party's count is how many slots it has had since it came into it; who comes begins with the least that there is.
-local line, mine, least = {}, nil, nil
+local line, mine, least, wanting = {}, nil, nil, 0
 local standing = redis.call('ZRANGEBYSCORE', key, '-inf', '(0', 'WITHSCORES')
 for i = 1, #standing, 2 do
   local member = standing[i]
@@ -80,18 +87,17 @@ for i = 1, #standing, 2 do
     redis.call('ZREM', key, member)
   else
     local party = {
-      member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0,
-      want = tonumber(string.sub(member, 34, 36)) or 1, id = string.sub(member, -16), share = 0,
+      member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0, share = 0,
     }
-    if party.id == id then mine = party else
-      line[#line + 1] = party
+    if string.sub(member, -16) == id then mine = party else
+      party.want, party.id = tonumber(string.sub(member, 34, 36)) or 1, string.sub(member, -16)
+      line[#line + 1], wanting = party, wanting + party.want
       if not least or party.count < least then least = party.count end
     end
   end
 end
-local others, wanting = #line, 0
-for _, party in ipairs(line) do wanting = wanting + party.want end
-local me = mine or {since = string.format('%016.0f', now), count = least or 0, share = 0}
+local others = #line
+local me = mine or {since = instant, count = least or 0, share = 0}
 me.want = wanted
 
 -- The free slots are dealt out one by one, each to who has had the fewest so far and, among equals, has waited longest. So a
@@ -116,7 +122,7 @@ elseif free > 0 then
 end
 
 local granted, taken = 0, {}
-if wanted > 0 and lives(known[#known]) then -- sent twice
+if wanted > 0 and lives(known[2 + asked + renewals + 1]) then -- sent twice
   repeat granted = granted + 1
   until granted == wanted or not redis.call('ZSCORE', key, ARGV[at + granted + 1])
 else
@@ -128,8 +134,8 @@ end
 
 local member = nil
 if wait and granted < queued then
-  if granted > 0 then me.since = string.format('%016.0f', now) end
-  member = 'w' .. me.since .. string.format('%016.0f', me.count) .. string.format('%03d', math.min(queued - granted, 999)) .. id
+  if granted > 0 then me.since = instant end
+  member = string.format('w%s%016.0f%03d', me.since, me.count, math.min(queued - granted, 999)) .. id
   taken[#taken + 1], taken[#taken + 2] = int(-now - patience), member
   flags = flags + 8
 end
@@ -140,11 +146,11 @@ end
 if #taken > 0 then redis.call('ZADD', key, unpack(taken)) end
 
 if freed > 0 and free > 0 and others > 0 then -- a hint for those whose turn it is; nothing hangs on it
-  local ids = {}
-  for _, party in ipairs(line) do if party.share > 0 then ids[#ids + 1] = party.id end end
-  if #ids > 0 then redis.pcall('PUBLISH', key, table.concat(ids)) end
+  for _, party in ipairs(line) do
+    if party.share > 0 then redis.pcall('PUBLISH', key .. ':' .. party.id, '') end
+  end
 end
 
 local top = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
 expire((math.max(tonumber(top[2]) - now, 0) + lease) / 1000)
-return {int(now), flags, granted, live, int(quarantine or 0), table.concat(released), table.concat(added)}
+return {now, flags, granted, live, quarantine or 0, released, table.concat(added)}

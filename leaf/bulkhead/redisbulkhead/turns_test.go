@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/internal/redistest"
+	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,12 +16,14 @@ func TestWhoComesBehindOneThatWaitsCostsNoStoreCall(t *testing.T) {
 	first := goAcquire(t, bg, b)
 	registered(t, b, 1)
 
-	c, asks, err := b.join(true)
+	c := &call{wait: true, ends: endless, ready: make(chan struct{})}
+	asks, err := b.join(c)
 	require.NoError(t, err)
 	require.True(t, asks, "the store should know that a second slot is wanted")
 	registered(t, b, 2)
 
-	d, asks, err := b.join(true)
+	d := &call{wait: true, ends: endless, ready: make(chan struct{})}
+	asks, err = b.join(d)
 	require.NoError(t, err)
 	require.False(t, asks)
 	require.True(t, d.waits)
@@ -29,7 +32,8 @@ func TestWhoComesBehindOneThatWaitsCostsNoStoreCall(t *testing.T) {
 	b.mu.Lock()
 	b.outage.down = true // the policy decides on everybody who comes
 	b.mu.Unlock()
-	d, asks, err = b.join(true)
+	d = &call{wait: true, ends: endless, ready: make(chan struct{})}
+	asks, err = b.join(d)
 	require.NoError(t, err)
 	require.True(t, asks)
 	b.leave(d)
@@ -37,6 +41,95 @@ func TestWhoComesBehindOneThatWaitsCostsNoStoreCall(t *testing.T) {
 	back(t, one)
 	back(t, (<-first).permit)
 	back(t, two)
+}
+
+// The answer to a turn is also that to who came during it. Else a turn would be taken for them, in which others come, without end.
+func TestWhoComesDuringATurnOverhearsItsAnswer(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		mostQueued int
+		flags      int64
+		wants      int  // at the turn
+		waiting    int  // of the one in the turn, and 6 who come during it, of whom one only asks
+		again      bool // a turn is due for who has not heard
+	}{
+		{name: "the line deals as many as there are", wants: 2, flags: flagWaiting, waiting: 6},
+		{name: "the store should know that more are wanted", wants: 1, flags: flagWaiting, waiting: 1, again: true},
+		{name: "it does not stand in the line", wants: 2, waiting: 1, again: true},
+		{name: "there is no place for all", mostQueued: 3, wants: 2, flags: flagWaiting, waiting: 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 2, MaxWait: time.Hour, MaxQueue: row.mostQueued})
+			comes := func(wait bool) *call {
+				c := &call{wait: wait, ends: endless, ready: make(chan struct{})}
+				asks, err := b.join(c)
+				require.NoError(t, err)
+				require.True(t, asks)
+				return c
+			}
+			all := []*call{comes(true)}
+			b.mu.Lock()
+			turn := b.compose(time.Now())
+			b.mu.Unlock()
+			turn.queued = row.wants
+			for i := range 6 {
+				all = append(all, comes(i != 2))
+			}
+			b.engine.now = false
+			require.Empty(t, b.worked(turn, answer{now: 1, flags: row.flags}, time.Now()))
+			require.Equal(t, row.waiting, b.Queued())
+			require.Equal(t, row.again, b.engine.now)
+			for i, c := range all {
+				switch {
+				case row.again:
+					require.Equal(t, i > 0, c.queued && !c.waits, i)
+				case i == 3 || row.mostQueued > 0 && i > 3: // the one that only asks, and those for whom there is no place
+					require.ErrorIs(t, c.err, bulkhead.ErrFull, i)
+				default:
+					require.True(t, c.queued && c.waits, i)
+				}
+				b.leave(c)
+			}
+			require.Zero(t, b.Queued())
+			require.Empty(t, members(t, &b.queue))
+		})
+	}
+}
+
+// Where one turn cannot ask for every slot that there may be, one that was given all that it asked for says nothing of the others.
+func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
+	for _, granted := range []int64{mostInTurn, mostInTurn - 1} {
+		b := idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 3 * mostInTurn, MaxWait: time.Hour})
+		comes := func() *call {
+			c := &call{wait: true, ends: endless, ready: make(chan struct{})}
+			_, err := b.join(c)
+			require.NoError(t, err)
+			return c
+		}
+		var all []*call
+		for range mostInTurn + 20 {
+			all = append(all, comes())
+		}
+		refuses(b)
+		for range 5 {
+			all = append(all, comes())
+		}
+		b.mu.Lock()
+		turn := b.compose(time.Now())
+		b.engine.now = false
+		b.mu.Unlock()
+		require.Len(t, turn.tokens, mostInTurn)
+		require.Empty(t, turn.calls)
+		b.worked(turn, answer{now: 1, flags: flagWaiting, granted: granted}, time.Now())
+		require.Equal(t, granted == mostInTurn, b.engine.now)
+		require.Equal(t, granted < mostInTurn, all[len(all)-1].waits)
+		for _, c := range all {
+			b.leave(c)
+		}
+		b.mu.Lock()
+		b.releases = nil
+		b.mu.Unlock()
+	}
 }
 
 // registered waits until the store knows how many slots b wants.

@@ -151,24 +151,31 @@ func TestASlotIsHandedOverEightTimesThenTheOthersHaveTheirTurn(t *testing.T) {
 	}
 }
 
-func TestAHintNamesWhoseTurnItIs(t *testing.T) {
+func TestAHintWakesWhoseTurnItIsAndNobodyElse(t *testing.T) {
 	s := redistest.Shared(t)
 	two := fleet(t, 2, waiting(1), Options{})
 	held := take(t, two[0])
-	hints := s.Client(t).Subscribe(bg, two[0].store.Key())
+	hints := s.Client(t).Subscribe(bg, two[0].channel(), two[1].channel())
 	defer hints.Close()
-	_, err := hints.Receive(bg)
-	require.NoError(t, err)
+	for range 2 {
+		_, err := hints.Receive(bg)
+		require.NoError(t, err)
+	}
 	out := goAcquire(t, bg, two[1])
 	redistest.Eventually(t, "it listens", func() bool {
-		return slices.Equal(s.Do(t, "pubsub", "numsub", two[0].store.Key()).([]any), []any{two[0].store.Key(), int64(2)})
+		return slices.Equal(s.Do(t, "pubsub", "numsub", two[1].channel()).([]any), []any{two[1].channel(), int64(2)})
 	})
 	back(t, held)
+	back(t, (<-out).permit)
+	s.Do(t, "publish", two[0].channel(), "the end")
 	m, err := hints.ReceiveMessage(bg)
 	require.NoError(t, err)
-	require.True(t, named(m.Payload, two[1].id))
-	require.False(t, named(m.Payload, two[0].id))
-	back(t, (<-out).permit)
+	require.Equal(t, two[1].channel(), m.Channel)
+	for m.Channel == two[1].channel() {
+		m, err = hints.ReceiveMessage(bg)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "the end", m.Payload)
 }
 
 func TestWithoutHintsThePollServes(t *testing.T) {
@@ -205,8 +212,9 @@ func TestWhoDoesNotWaitOvertakesNobody(t *testing.T) {
 	two := fleet(t, 2, waiting(1), Options{Now: v.Now, LeaseTTL: time.Hour})
 	held := take(t, two[0])
 	out := goAcquire(t, bg, two[1])
+	_, s := latest(two[0])
 	two[1].mu.Lock() // nobody polls now
-	require.NoError(t, two[0].store.Client().ZRem(bg, two[0].store.Key(), two[0].held[two[0].last].token).Err())
+	require.NoError(t, two[0].store.Client().ZRem(bg, two[0].store.Key(), s.token).Err())
 	_, err := two[0].TryAcquire(bg)
 	two[1].mu.Unlock()
 	require.ErrorIs(t, err, bulkhead.ErrFull, "the one free slot is the other's")
