@@ -47,11 +47,11 @@ func (j Judge) Of(o leaf.Outcome) Result {
 	case o.Verdict == leaf.TimedOut, o.Verdict == leaf.Panicked:
 		return Failed | lasted
 	case o.Verdict == leaf.CallerExpired && !j.blames(o):
-		return Neutral
+		return lasted
 	case j.isFailure(o.Err):
 		return Failed | lasted
 	case o.Verdict == leaf.CallerExpired:
-		return Neutral
+		return lasted
 	case errors.Is(o.Err, context.DeadlineExceeded), errors.Is(o.Err, context.Canceled):
 		return lasted // expiry that IsFailure does not count is no success either: it would close a half-open circuit
 	}

@@ -39,6 +39,11 @@ func TestJudge(t *testing.T) {
 		{"expired, blamed", breaking.Judge{BlameAfter: 5}, leaf.Outcome{Verdict: leaf.CallerExpired, Err: err, Took: 5}, breaking.Failed},
 		{"expired, and fine", breaking.Judge{IsFailure: func(error) bool { return false }},
 			leaf.Outcome{Verdict: leaf.CallerExpired, Err: err, Took: time.Hour}, breaking.Neutral},
+		{"expired late, never blamed", breaking.Judge{BlameAfter: breaking.Off, SlowCall: time.Second},
+			leaf.Outcome{Verdict: leaf.CallerExpired, Err: err, Took: time.Second}, breaking.Slow},
+		{"expired late, and fine", breaking.Judge{IsFailure: func(error) bool { return false }, SlowCall: time.Second},
+			leaf.Outcome{Verdict: leaf.CallerExpired, Err: err, Took: time.Second}, breaking.Slow},
+		{"expired late, blamed", slow, leaf.Outcome{Verdict: leaf.CallerExpired, Err: err, Took: time.Second}, breaking.Failed | breaking.Slow},
 	} {
 		t.Run(row.what, func(t *testing.T) { require.Equal(t, row.want, row.j.Of(row.o)) })
 	}

@@ -129,7 +129,7 @@ func TestARejectionAfterAnEarlierRunIsNone(t *testing.T) {
 		for _, rejection := range []error{closed, Permanent(closed), fmt.Errorf("deep: %w", closed)} {
 			_, err := Do(t.Context(), mustNew(t, Config{}), script(errA, rejection).fn)
 			stop := stopOf(t, err)
-			require.Equal(t, &Error{Attempts: 2, Reason: Refused, Last: errA, Stop: rejection, Wait: 7 * time.Second, asked: true}, stop)
+			require.Equal(t, &Error{Attempts: 2, Reason: Refused, Last: errA, Stop: rejection, Wait: 7 * time.Second, asked: 7 * time.Second}, stop)
 			require.False(t, refusal.Is(err))
 			require.ErrorIs(t, err, closed)
 			wait, ok := refusal.RetryAfter(err)

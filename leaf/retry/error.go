@@ -22,8 +22,8 @@ type Error struct {
 	Stop     error         // what stopped it, where that is an error of its own: the refusal, ctx's error and cause
 	Wait     time.Duration // the wait that was asked for, or that did not fit; 0 = none
 
-	name  string // of the policy
-	asked bool   // Wait was asked for
+	name  string        // of the policy
+	asked time.Duration // what was asked for, which a delay of our own that did not fit is longer than; 0 = nothing
 }
 
 // Error tells the reason, the attempts and Last; the policy's name, Stop and Wait where there are any.
@@ -87,19 +87,16 @@ func (e *Error) Is(target error) bool {
 // Rejected is false: a call that may have run is never a rejection.
 func (e *Error) Rejected() bool { return false }
 
-// RetryAfter is Wait where somebody asked for it (a deferral or a refusal), not where it is a delay of our own.
+// RetryAfter is the wait that somebody asked for: Wait, or less where that is a delay of our own that did not fit.
 func (e *Error) RetryAfter() (time.Duration, bool) {
 	if e == nil {
 		return 0, false
 	}
 	switch e.Reason {
-	case RetryAfterExceedsDeadline, RetryAfterExceedsMaximumDelay, Refused:
-	default:
-		if !e.asked {
-			return 0, false
-		}
+	case RetryAfterExceedsDeadline, RetryAfterExceedsMaximumDelay, Refused: // also of one that is made by hand
+		return e.Wait, e.Wait > 0
 	}
-	return e.Wait, e.Wait > 0
+	return e.asked, e.asked > 0
 }
 
 // LastFailure is Last for the text of a limit that stopped the loop.

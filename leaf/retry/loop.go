@@ -121,7 +121,7 @@ func (l *Loop) Judge(ctx context.Context, err error) (final error) {
 				return err
 			}
 			wait, _ := refusal.LowerBound(err)
-			return l.stop(Refused, err, wait, true)
+			return l.stop(Refused, err, wait, wait)
 		}
 		if isPermanent(err) || !p.RetryNested && isNested(err) {
 			return err
@@ -129,14 +129,14 @@ func (l *Loop) Judge(ctx context.Context, err error) (final error) {
 	}
 	over := ended.Err(ctx)
 	if over != nil && (ended.Is(err, ctx.Err()) || ended.Is(err, context.Cause(ctx))) {
-		return l.stop(ContextEnded, l.callersOwn(over, err), 0, false)
+		return l.stop(ContextEnded, l.callersOwn(over, err), 0, 0)
 	}
 	if p.StopIf != nil && p.StopIf(err) || p.RetryIf != nil && !p.RetryIf(err) {
 		return err
 	}
 	l.last, l.refusal = err, nil
 	if over != nil {
-		return l.stop(ContextEnded, over, 0, false)
+		return l.stop(ContextEnded, over, 0, 0)
 	}
 	if reason, wait, asked := l.decide(ctx, p.asked(err)); reason != 0 {
 		return l.stop(reason, nil, wait, asked)
@@ -175,7 +175,8 @@ func (l *Loop) NotBefore(ctx context.Context, wait time.Duration) (final error) 
 
 // Refused: a guard refused before fn ran. retried: that guard's refusals are retried; then it counts against MaxAttempts, and
 // the refusal's wait (never a bulkhead's) is the lower bound of the delay. final is the refusal itself while fn has never run,
-// else an [*Error] with reason Refused; where ctx ended the guard's wait and refusal is ctx's error, with ContextEnded.
+// else an [*Error] with reason Refused, and the refusal's wait or the one that the failure before it asked for, whichever is longer;
+// where ctx ended the guard's wait and refusal is ctx's error, with ContextEnded.
 func (l *Loop) Refused(ctx context.Context, err error, retried bool) (final error) {
 	l.refusal = err
 	first := l.tries == 0
@@ -202,7 +203,7 @@ func (l *Loop) Refused(ctx context.Context, err error, retried bool) (final erro
 	} else if first {
 		reason = 0 // there was nothing to retry
 	}
-	return l.stop(reason, err, wait, true)
+	return l.stop(reason, err, wait, wait)
 }
 
 // Reserve takes a token for the retry that was decided on (once per retry) and tells OnRetry. A retry that a guard refused
@@ -212,7 +213,7 @@ func (l *Loop) Reserve(ctx context.Context) (final error) {
 	if p.Budget != nil && l.runs > 0 && l.held == nil {
 		held, ok := p.Budget.Reserve()
 		if !ok {
-			return l.stop(RetryBudgetExhausted, nil, l.wait, true)
+			return l.stop(RetryBudgetExhausted, nil, 0, 0)
 		}
 		l.held = held
 	}
@@ -230,7 +231,7 @@ func (l *Loop) Reserve(ctx context.Context) (final error) {
 func (l *Loop) Delay() time.Duration { return l.delay }
 
 // Wait is the part of Delay that was asked for, by the other side, a cooldown or a refusal; 0 = none. Of a loop that has
-// stopped, what was asked for and did not fit.
+// stopped, what was asked for; 0 where a delay of our own is what did not fit.
 func (l *Loop) Wait() time.Duration { return l.wait }
 
 // Sleep waits, and gives the token back when ctx ends first. No timer at zero delay. Afterwards a ctx that is done wins,
@@ -245,10 +246,10 @@ func (l *Loop) Sleep(ctx context.Context) (final error) {
 		return nil
 	}
 	if left, ok := l.plan.clock.Left(ctx); ok && left == 0 {
-		return l.stop(RetryDelayExceedsDeadline, nil, slept, false)
+		return l.stop(RetryDelayExceedsDeadline, nil, slept, 0)
 	}
 	if l.valid > 0 && l.elapsed() > l.valid {
-		return l.stop(UnsafeReplay, nil, 0, false)
+		return l.stop(UnsafeReplay, nil, 0, 0)
 	}
 	return nil
 }
@@ -256,7 +257,7 @@ func (l *Loop) Sleep(ctx context.Context) (final error) {
 // Ready: the guards have admitted another run. Final where the declaration expired while they were waited for.
 func (l *Loop) Ready() (final error) {
 	if l.runs > 0 && l.valid > 0 && l.elapsed() > l.valid {
-		return l.stop(UnsafeReplay, nil, 0, false)
+		return l.stop(UnsafeReplay, nil, 0, 0)
 	}
 	return nil
 }
@@ -276,10 +277,10 @@ func (l *Loop) Attempts() int { return l.runs }
 func (l *Loop) Reason() Reason { return l.reason }
 
 // decide chooses the delay before the next attempt, or says why there is none.
-func (l *Loop) decide(ctx context.Context, asked time.Duration) (why Reason, wait time.Duration, askedFor bool) {
+func (l *Loop) decide(ctx context.Context, asked time.Duration) (why Reason, wait, askedFor time.Duration) {
 	p := l.plan
 	if p.MaxAttempts != Unlimited && l.tries >= p.MaxAttempts {
-		return AttemptsExhausted, asked, asked > 0
+		return AttemptsExhausted, asked, asked
 	}
 	l.delay, l.above = p.delay(l.tries)
 	l.wait = 0
@@ -288,27 +289,27 @@ func (l *Loop) decide(ctx context.Context, asked time.Duration) (why Reason, wai
 
 // raise makes the delay at least asked, spread upwards, or says why it does not fit. The jitter is cut where the sum would
 // not fit, the wait never.
-func (l *Loop) raise(ctx context.Context, asked time.Duration) (why Reason, wait time.Duration, askedFor bool) {
+func (l *Loop) raise(ctx context.Context, asked time.Duration) (why Reason, wait, askedFor time.Duration) {
 	p := l.plan
 	if asked > p.MaxRetryAfter {
-		return RetryAfterExceedsMaximumDelay, asked, true
+		return RetryAfterExceedsMaximumDelay, asked, asked
 	}
 	least := max(l.delay, asked)
 	room, why := l.room(ctx, least)
 	switch {
 	case why == 0:
 	case asked == 0 || asked <= room: // our own delay is what does not fit
-		return why, least, false
+		return why, least, asked
 	case why == RetryDelayExceedsDeadline:
-		return RetryAfterExceedsDeadline, asked, true
+		return RetryAfterExceedsDeadline, asked, asked
 	default:
-		return why, asked, true
+		return why, asked, asked
 	}
 	l.wait = max(l.wait, asked)
 	if asked > 0 {
 		l.delay = max(least, min(plus(asked, l.above), p.MaxRetryAfter, room))
 	}
-	return 0, 0, false
+	return 0, 0, 0
 }
 
 // room is the longest delay that fits ctx's deadline, MaxElapsed and the declaration, in this order; why is the first that

@@ -144,6 +144,8 @@ func (d *driven) checkFinal(t *testing.T, want modelResult, final error) {
 	require.Equal(t, want.reason, d.l.Reason())
 	require.Equal(t, want.runs, stop.Attempts)
 	require.Equal(t, want.wait, stop.Wait)
+	asked, _ := stop.RetryAfter()
+	require.Equal(t, want.asked, asked)
 	if want.try < 0 {
 		require.NoError(t, stop.Last)
 	} else {

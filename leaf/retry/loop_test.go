@@ -47,7 +47,7 @@ func TestARefusalAfterARunIsNoRejection(t *testing.T) {
 	fails(t, t.Context(), l, errA)
 	no := &refused{wait: 7 * time.Second}
 	final := l.Refused(t.Context(), no, false)
-	require.Equal(t, &Error{Attempts: 1, Reason: Refused, Last: errA, Stop: no, Wait: 7 * time.Second, asked: true}, final)
+	require.Equal(t, &Error{Attempts: 1, Reason: Refused, Last: errA, Stop: no, Wait: 7 * time.Second, asked: 7 * time.Second}, final)
 	require.Equal(t, Refused, l.Reason())
 	require.False(t, refusal.Is(final))
 	require.Equal(t, 10, pool.Balance(), "the token is back at once")

@@ -41,8 +41,9 @@ type modelResult struct {
 	try    int    // whose error it is: the unchanged one, the refusal, or Last
 	reason Reason
 	runs   int
-	stopBy int // the try whose refusal is Stop; -1 = none
-	wait   time.Duration
+	stopBy int           // the try whose refusal is Stop; -1 = none
+	wait   time.Duration // that the stop tells …
+	asked  time.Duration // … and what of it was asked for, which nobody may shorten
 	at     time.Duration // when the call returned
 	ran    []time.Duration
 	slept  []time.Duration
@@ -59,7 +60,8 @@ type model struct {
 	held  bool
 	delay time.Duration
 	above time.Duration
-	wait  time.Duration
+	wait  time.Duration // that was asked for, of the delay to come
+	hint  time.Duration // that is asked for now
 	res   modelResult
 }
 
@@ -68,7 +70,8 @@ func (m *model) ended() bool {
 }
 
 func (m *model) stop(r Reason, by int, wait time.Duration) bool {
-	m.res.reason, m.res.stopBy, m.res.wait = r, by, wait
+	m.res.reason, m.res.stopBy, m.res.asked = r, by, max(m.hint, m.wait)
+	m.res.wait = max(wait, m.res.asked)
 	m.release()
 	switch {
 	case m.runs == 0 && m.ref >= 0 && !(r == ContextEnded && by == inSleep):
@@ -107,6 +110,7 @@ func (m *model) most() time.Duration {
 
 // raise is the lower bound: why it does not fit, and the wait that says so.
 func (m *model) raise(hint time.Duration) (Reason, time.Duration) {
+	m.hint = hint
 	need := max(m.delay, hint)
 	blame := func(fits func(time.Duration) bool) time.Duration {
 		if hint > 0 && !fits(hint) {
@@ -149,6 +153,7 @@ func (m *model) decide(hint time.Duration) (Reason, time.Duration) {
 		most = 3
 	}
 	if most != Unlimited && m.tries >= most {
+		m.hint = hint
 		return AttemptsExhausted, hint
 	}
 	step := min(m.c.ladder[min(m.tries, len(m.c.ladder))-1], m.c.maxDelay)
@@ -179,6 +184,7 @@ func (m *model) judge(i int, t try) (stopped bool) {
 	case t.kind == "rejection" && m.runs == 1:
 		return unchanged()
 	case t.kind == "rejection":
+		m.hint = t.hint
 		return m.stop(Refused, i, t.hint)
 	case t.kind == "permanent", t.kind == "nested" && !m.c.nested:
 		return unchanged()
@@ -210,6 +216,7 @@ func (m *model) refused(i int, t try) (stopped bool) {
 	if t.full {
 		hint = 0
 	}
+	m.hint = hint
 	if t.retried && !m.ended() {
 		m.tries++
 		why, _ := m.decide(hint)
@@ -250,7 +257,7 @@ func (m *model) reserveAndSleep(after time.Duration) (stopped bool) {
 func (m *model) sleep() (stopped bool) {
 	end := m.now + m.delay
 	m.res.slept = append(m.res.slept, m.delay)
-	m.delay, m.wait = 0, 0
+	m.delay, m.wait, m.hint = 0, 0, 0
 	if c := m.c.cancel; c > 0 && c <= end {
 		m.now = max(m.now, c)
 		return m.stop(ContextEnded, inSleep, 0)
@@ -262,6 +269,7 @@ func (m *model) sleep() (stopped bool) {
 func (m *model) run(tries []try) modelResult {
 	m.last, m.ref, m.res.stopBy = nobody, nobody, nobody
 	for i, t := range tries {
+		m.hint = 0
 		if t.refused {
 			if m.refused(i, t) || m.reserveAndSleep(0) {
 				break
