@@ -41,7 +41,7 @@ func (c *call) giveUp() bool {
 // afterFailure: fn ran and failed.
 func (c *call) afterFailure() bool {
 	c.hint()
-	if !c.looping || nestedRefusal(c.failure) {
+	if !c.looping || nestedRefusal(c.failure) || c.cutRefusal() {
 		return c.stop(c.failure)
 	}
 	if final := c.loop.Judge(c.ctx, c.failure); final != nil {
@@ -81,7 +81,7 @@ func (c *call) afterRefusal() bool {
 	if !c.looping {
 		return c.stop(err)
 	}
-	if final := c.loop.Refused(c.ctx, err, by.retried && !storeFailed(err)); final != nil {
+	if final := c.loop.Refused(c.ctx, err, by.retried && refusal.Is(err) && !storeFailed(err)); final != nil {
 		return c.stop(final)
 	}
 	return c.peekCooldown() && c.peekBreaker()
@@ -157,6 +157,10 @@ func nestedRefusal(err error) bool {
 	_, ok := errors.AsType[*RanError](err)
 	return ok
 }
+
+// cutRefusal says that fn came back with a nested pipeline's refusal after the attempt's limit: the failure is that limit's, and
+// no more retried than the refusal.
+func (c *call) cutRefusal() bool { return c.found == leaf.TimedOut && refusal.Is(c.outcome.Err) }
 
 // asked is the wait that fn's last failure asks for; 0 = none. A refusal that came out of fn, however it is wrapped, is some
 // guard's of this process, and says nothing of the other side.

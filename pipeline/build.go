@@ -84,27 +84,27 @@ func (b Builder) checkOrder(bad *check.List) {
 
 // checkTimes compares what layers hold for a time with how long a call may last.
 func (b Builder) checkTimes(bad *check.List) {
-	var longest time.Duration // what the timeouts let an attempt last; 0 = as long as it likes
+	var call, attempt time.Duration // what the timeouts let them last; 0 = as long as they like
 	if b.total != nil {
-		longest = b.total.Config().Limit
+		call = b.total.Config().Limit
+		attempt = call
 	}
 	if b.attempt != nil {
-		limit := b.attempt.Config().Limit
-		if b.total != nil && limit >= longest {
-			bad.Bad("pipeline", "AttemptTimeout", limit, fmt.Sprintf("below the total timeout of %v", longest))
+		attempt = b.attempt.Config().Limit
+		if b.total != nil && attempt >= call {
+			bad.Bad("pipeline", "AttemptTimeout", attempt, fmt.Sprintf("below the total timeout of %v", call))
 			return // nobody knows which of the two the others should be compared with
 		}
-		longest = limit
-		b.checkHold(bad, limit)
-	}
-	if longest == 0 {
-		return
+		b.checkHold(bad, attempt)
 	}
 	for _, l := range b.layers() {
+		held := attempt
+		if l.kind == kindBreaker && b.breakerOutside { // its permit lives for the whole call
+			held = max(call, attempt)
+		}
 		if leaser, ok := l.guard.(leaf.Leaser); ok {
-			if lease := leaser.Lease(); lease > 0 && lease < longest {
-				bad.Bad("pipeline", l.kind.String()+" lease", lease,
-					fmt.Sprintf("at least the %v that the timeouts let a call last", longest))
+			if lease := leaser.Lease(); lease > 0 && lease < held {
+				bad.Bad("pipeline", l.kind.String()+" lease", lease, fmt.Sprintf("at least the %v that the timeouts let a call last", held))
 			}
 		}
 	}

@@ -64,6 +64,8 @@ func TestBuildRefuses(t *testing.T) {
 		"lease < total": {pipeline.For("p").With(&leased{lease: time.Second}).Timeout(limitOf(time.Minute)), []string{"guard lease is 1s", "1m0s"}},
 		"probe lease < attempt": {pipeline.For("p").Breaker(breaker.MustNew(breaker.Config{ProbeLease: time.Second})).AttemptTimeout(limitOf(2 * time.Second)),
 			[]string{"breaker lease is 1s"}},
+		"probe lease < total, outside": {pipeline.For("p").Retry(steady()).Breaker(breaker.MustNew(breaker.Config{ProbeLease: time.Second})).BreakerOutsideRetry().
+			Timeout(limitOf(10 * time.Second)).AttemptTimeout(limitOf(500 * time.Millisecond)), []string{"breaker lease is 1s", "10s"}},
 		"hold":        {pipeline.For("p").Retry(tokens(3 * time.Second)).AttemptTimeout(limitOf(2 * time.Second)), []string{"Hold is 3s", "more than 1s above"}},
 		"nine guards": {pipeline.For("p").Breaker(g).With(g, g, g, g, g, g, g).Bulkhead(g), []string{"number of guards is 9", "at most 8"}},
 		"two clocks": {pipeline.For("p").

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/refusal"
 )
 
@@ -52,7 +53,7 @@ func (e *mapped) Rejected() bool  { return e.rejected }
 // keeps all that must stay, else together with the original.
 func mapRefusal(mapper func(error) error, original error) error {
 	err := mapper(original)
-	if err == nil || same(err, original) {
+	if check.Nil(err) || same(err, original) {
 		return original
 	}
 	rejected := true

@@ -145,3 +145,16 @@ func TestGuardErrorThatIsNoRefusal(t *testing.T) {
 		})
 	}
 }
+
+// nobodys is an error type of a program that returns a nil of it where it has nothing to say.
+type nobodys struct{ text string }
+
+func (n *nobodys) Error() string { return n.text }
+
+func TestAMapperThatReturnsATypedNilKeepsTheOriginal(t *testing.T) {
+	refusal := &no{wait: time.Second}
+	p := pipeline.For("p").With(&rule{acquire: func(context.Context) error { return refusal }}).
+		OnRejected(func(context.Context, error) error { var n *nobodys; return n }).MustBuild()
+	err := p.Run(t.Context(), func(context.Context) error { return nil })
+	require.Same(t, error(refusal), err)
+}
