@@ -23,7 +23,7 @@ type Options struct {
 	// What is known of an open circuit stays in force under each of them.
 	OnOutage leaf.Outage
 	// IdleTTL is the life of a key that nobody uses; 0 = 720 h; -1 = for ever; else from 1 ms. A key never ends before its
-	// open time. A key that is gone is a closed circuit.
+	// open time. A key that is gone is a closed circuit, to whoever knows of no open one.
 	IdleTTL time.Duration
 	// MinReporters is how many instances must have seen failures (or slow calls) within the window before the circuit opens
 	// for all; 0 = 1; else from 1. Instances are counted, not OS processes. A probe's failure re-opens alone.
