@@ -18,7 +18,8 @@ const slack = 10 * time.Millisecond
 func (b *Bulkhead) patient() time.Duration { return 2*b.opts.Timeout + slack }
 
 // Acquire takes a slot of the fleet, waits for one at most MaxWait and as long as ctx lives, or refuses with a
-// *bulkhead.FullError. When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same
+// *bulkhead.FullError. MaxWait counts from here, the store's answer included: one shorter than a round trip admits hardly anybody,
+// while 0 waits for the answer and for nothing else. When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same
 // instant, it is ctx that ends the wait. While the store cannot be asked, the outage policy decides; FailClosed refuses with a
 // *leaf.StoreError.
 func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) { return b.acquire(ctx, true) }

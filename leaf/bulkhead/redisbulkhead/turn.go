@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead/fairlead/leaf"
 )
 
-// mostInTurn bounds each part of a turn, and with it how long one script holds up the server.
-const mostInTurn = 128
+// mostInTurn bounds each part of a turn, and with it how long one script holds up the server: about 1 µs for each.
+const mostInTurn = 512
 
 // turnCall is one turn: what one run of the script is asked for.
 type turnCall struct {
@@ -63,26 +63,18 @@ func (b *Bulkhead) compose(now time.Time) *turnCall {
 	return t
 }
 
-// ask asks for the queue. Where every slot that there is is asked for, all the queue hears the answer; who waits already has
-// heard it, and stands in front of who has not. Under mu.
+// ask asks for the queue. All of it hears the answer, unless there may be more slots than one turn could ask for; who waits already
+// has heard it, and stands in front of who has not. Under mu.
 func (b *Bulkhead) ask(t *turnCall) {
 	t.queued = b.queue.n
 	n := min(t.queued, t.limit, mostInTurn)
 	for range n {
 		t.tokens = append(t.tokens, random())
 	}
-	if t.limit <= mostInTurn {
-		for c := b.queue.back; c != nil && !c.waits; c = b.queue.prev(c) {
-			t.calls = append(t.calls, c)
-		}
-		slices.Reverse(t.calls)
-	} else {
-		for c := b.queue.front; c != nil && n > 0; c, n = b.queue.next(c), n-1 {
-			if !c.waits {
-				t.calls = append(t.calls, c)
-			}
-		}
+	for c := b.queue.back; c != nil && !c.waits; c = b.queue.prev(c) {
+		t.calls = append(t.calls, c)
 	}
+	slices.Reverse(t.calls)
 	t.wait = b.waiting > 0 || slices.ContainsFunc(t.calls, func(c *call) bool { return c.wait })
 }
 
@@ -227,11 +219,14 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 			b.send(s, true)
 		}
 	}
-	for _, c := range t.calls {
-		b.turnedDown(c, b.full)
+	all := t.limit <= mostInTurn || int(a.granted) < len(t.tokens) // else there may be more than the turn could ask for
+	if all {
+		for _, c := range t.calls {
+			b.turnedDown(c, b.full)
+		}
 	}
 	e.registered, e.wants = a.flags&flagWaiting != 0, t.queued-int(a.granted)
-	if t.limit <= mostInTurn || int(a.granted) < len(t.tokens) { // else there may be more than one turn could ask for
+	if all {
 		b.overhear()
 	}
 	if a.until != 0 && a.until != e.quarantine { // the store has lost data, once more: it should hear at once who is inside

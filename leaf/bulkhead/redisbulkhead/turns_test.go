@@ -119,7 +119,7 @@ func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
 		b.engine.now = false
 		b.mu.Unlock()
 		require.Len(t, turn.tokens, mostInTurn)
-		require.Empty(t, turn.calls)
+		require.Len(t, turn.calls, 5, "nobody who asks is hidden by those who wait")
 		b.worked(turn, answer{now: 1, flags: flagWaiting, granted: granted}, time.Now())
 		require.Equal(t, granted == mostInTurn, b.engine.now)
 		require.Equal(t, granted < mostInTurn, all[len(all)-1].waits)
@@ -130,6 +130,42 @@ func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
 		b.releases = nil
 		b.mu.Unlock()
 	}
+}
+
+// A turn that could not ask for everybody still asks for them: one that finds no more slots is an answer to all who asked, also where
+// others come during it. Who is not asked for is left to the policy, which may admit it.
+func TestWhoStandsBeyondTheTurnIsAskedForAllTheSame(t *testing.T) {
+	b := idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 3 * mostInTurn, MaxWait: time.Hour})
+	comes := func() *call {
+		c := &call{wait: true, ends: endless, ready: make(chan struct{})}
+		_, err := b.join(c)
+		require.NoError(t, err)
+		return c
+	}
+	var all []*call
+	for range mostInTurn + 20 {
+		all = append(all, comes())
+	}
+	refuses(b)
+	for range 10 { // turn after turn, in each of which somebody comes
+		asking := comes()
+		b.mu.Lock()
+		turn := b.compose(time.Now())
+		b.engine.now = false
+		b.mu.Unlock()
+		during := comes()
+		all = append(all, asking, during)
+		require.Contains(t, turn.calls, asking)
+		b.worked(turn, answer{now: 1, flags: flagWaiting}, time.Now())
+		require.True(t, asking.waits)
+		require.True(t, during.waits || b.engine.now, "it is answered, or asked for at once")
+	}
+	for _, c := range all {
+		b.leave(c)
+	}
+	b.mu.Lock()
+	b.releases = nil
+	b.mu.Unlock()
 }
 
 // registered waits until the store knows how many slots b wants.
