@@ -76,3 +76,21 @@ func TestTokensRefuseWhatIsOutOfRange(t *testing.T) {
 		require.ErrorContains(t, err, field, "every problem at once")
 	}
 }
+
+// Config is what is in force: New and Update take it back, and nothing changes.
+func TestWhatConfigTellsIsTakenBack(t *testing.T) {
+	for _, cfg := range []RatioConfig{{}, {Ratio: Off}, {MinPerSecond: Off}, {Ratio: 1000, MinPerSecond: 1, TTL: time.Minute}} {
+		b := MustNewRatio(cfg)
+		told := b.Config()
+		require.NoError(t, b.Update(told))
+		require.Equal(t, told, b.Config())
+		require.Equal(t, told, MustNewRatio(told).Config())
+	}
+	for _, cfg := range []TokenConfig{{Capacity: 1}, {Capacity: 3, Refill: 2, Per: 1, Hold: time.Hour}} {
+		b := MustNewTokens(cfg)
+		told := b.Config()
+		require.NoError(t, b.Update(told))
+		require.Equal(t, told, b.Config())
+		require.Equal(t, told, MustNewTokens(told).Config())
+	}
+}

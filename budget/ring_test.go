@@ -56,6 +56,6 @@ func TestRingRemoveFindsItsOwnSlotAlone(t *testing.T) {
 }
 
 func TestRingCountsSaturate(t *testing.T) {
-	require.EqualValues(t, math.MaxUint32, add32(math.MaxUint32-1, 2))
-	require.EqualValues(t, math.MaxUint32, add32(1, math.MaxUint32-1))
+	require.Equal(t, uint32(math.MaxUint32), add32(math.MaxUint32-1, 2))
+	require.Equal(t, uint32(math.MaxUint32), add32(1, math.MaxUint32-1))
 }

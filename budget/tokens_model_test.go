@@ -76,7 +76,7 @@ func TestTokensAgainstTheNaiveModel(t *testing.T) {
 	rng := newRand(t)
 	config := func(clock *clockwork.FakeClock, per time.Duration) TokenConfig {
 		return TokenConfig{Capacity: 1 + rng.IntN(12), Refill: rng.IntN(4), Per: per,
-			Hold: time.Second + time.Duration(1+rng.IntN(5_000_000_000)), Clock: clock}
+			Hold: time.Second + time.Duration(1+rng.Int64N(5_000_000_000)), Clock: clock}
 	}
 	for done := 0; done < *ops; {
 		clock := newClock()

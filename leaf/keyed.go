@@ -18,6 +18,9 @@ import (
 // one is dropped that no admitted or waiting call uses and that idle reports as having no history worth keeping;
 // when there is none, a call with a new key is refused with an error whose Rejected() is true: a guard that
 // still owes something is never forgotten.
+// What idle must not wait for is a call: a key that nobody asks for any more gets none. Of a breaker it is State() != breaker.Open
+// (an open circuit is over by itself after its open time, a half-open one stays so until somebody probes it; with == breaker.Closed
+// the hosts that died fill the table for good), of a bulkhead InUse() == 0, of a cooldown Wait() == 0, of a limiter a full bucket.
 // A max below 1 or a nil function is an error of every Acquire. Safe for concurrent use.
 // The result is a [Trier], [Peeker], [Hinter], [Leaser], [Occupier] and [Timed] as far as G is.
 //

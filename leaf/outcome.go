@@ -60,7 +60,8 @@ type Outcome struct {
 }
 
 // Judged is what guards are told of an outcome that was found by the clock and the contexts alone: somebody's refusal that
-// came out of the callback is [Ignored], then an error that is a [Judge] has its say. A success, a [Panicked] and a [NotRun]
+// came out of the callback is [Ignored], through however many pipelines (pipeline.RanError), then an error that is a [Judge] has
+// its say. A success, a [Panicked] and a [NotRun]
 // (whose Err did not come out of the callback) stay as they are. [Do] and the pipeline apply it; whoever settles permits by
 // hand may too.
 func (o Outcome) Judged() Outcome {
@@ -73,7 +74,7 @@ func (o Outcome) Judged() Outcome {
 		}
 		return o
 	}
-	if refusal.Is(o.Err) {
+	if refusal.Is(o.Err) || refusal.Nested(o.Err) {
 		o.Verdict = Ignored
 	}
 	if judge, ok := errors.AsType[interface {

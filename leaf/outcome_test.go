@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/leaf"
 	"github.com/stretchr/testify/require"
 )
@@ -57,6 +58,11 @@ type overruled struct{ error }
 func (overruled) Rejected() bool  { return false }
 func (o overruled) Unwrap() error { return o.error }
 
+// ran is what pipeline.RanError is.
+type ran struct{ overruled }
+
+func (ran) NestedRefusal(ended.Asked) {}
+
 func TestJudged(t *testing.T) {
 	var seen leaf.Outcome
 	for _, row := range []struct {
@@ -72,6 +78,8 @@ func TestJudged(t *testing.T) {
 		{"a 404", leaf.Outcome{Err: success{}, Took: 5}, leaf.Outcome{Took: 5}},
 		{"a refusal with a say", leaf.Outcome{Err: judgedRefusal{seen: &seen}}, leaf.Outcome{Verdict: leaf.TimedOut, Err: judgedRefusal{seen: &seen}}},
 		{"a refusal overruled", leaf.Outcome{Err: overruled{refusal{}}}, leaf.Outcome{Err: overruled{refusal{}}}},
+		{"a refusal that came through a pipeline", leaf.Outcome{Err: ran{overruled{refusal{}}}}, leaf.Outcome{Verdict: leaf.Ignored, Err: ran{overruled{refusal{}}}}},
+		{"the same in time trouble", leaf.Outcome{Verdict: leaf.CallerExpired, Err: ran{}}, leaf.Outcome{Verdict: leaf.Ignored, Err: ran{}}},
 		// Whatever they carry, these two are not about what came out of the callback.
 		{"a panic", leaf.Outcome{Verdict: leaf.Panicked, Err: refusal{}}, leaf.Outcome{Verdict: leaf.Panicked, Err: refusal{}}},
 		{"a call that did not run", leaf.Outcome{Verdict: leaf.NotRun, Err: refusal{}}, leaf.Outcome{Verdict: leaf.NotRun, Err: refusal{}}},
@@ -92,6 +100,7 @@ func TestJudgedLooksInsideErrors(t *testing.T) {
 	require.Equal(t, leaf.Ignored, leaf.Outcome{Err: errors.Join(refusal{}, refusal{})}.Judged().Verdict)
 	require.Equal(t, leaf.Returned, leaf.Outcome{Err: errors.Join(refusal{}, errWork)}.Judged().Verdict,
 		"one branch ran")
+	require.Equal(t, leaf.Ignored, leaf.Outcome{Err: fmt.Errorf("nested: %w", ran{overruled{refusal{}}})}.Judged().Verdict)
 }
 
 func TestJudgedAllocatesNothingOnSuccess(t *testing.T) {

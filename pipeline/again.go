@@ -151,11 +151,7 @@ func (c *call) hint() {
 // nestedRefusal says that a refusal deeper down came out of fn as the nested pipeline's RanError. It is no more retried than
 // the refusal itself would be.
 func nestedRefusal(err error) bool {
-	if refusal.Plain(err) {
-		return false
-	}
-	_, ok := errors.AsType[*RanError](err)
-	return ok
+	return !refusal.Plain(err) && refusal.Nested(err)
 }
 
 // cutRefusal says that fn came back with a nested pipeline's refusal after the attempt's limit: the failure is that limit's, and

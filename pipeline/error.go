@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/refusal"
 )
 
@@ -37,6 +38,10 @@ func (e *RanError) Unwrap() error {
 
 // Rejected is false.
 func (e *RanError) Rejected() bool { return false }
+
+// NestedRefusal marks it for guards and retries that are used alone: it is no more retried than the refusal, and says no more of
+// what was called.
+func (e *RanError) NestedRefusal(ended.Asked) {}
 
 // mapped is what OnRejected made of a refusal. The original stays reachable, and since among siblings the largest hint
 // counts, a mapper can lengthen its wait but never hide it.

@@ -40,7 +40,7 @@ func (j Judge) Of(o leaf.Outcome) Result {
 	switch {
 	case o.Verdict == leaf.Returned && o.Err == nil && j.IsFailure == nil: // most calls, so first
 		return Succeeded | lasted
-	case o.Verdict == leaf.NotRun, o.Verdict == leaf.Ignored, refusal.Is(o.Err):
+	case o.Verdict == leaf.NotRun, o.Verdict == leaf.Ignored, refusal.Is(o.Err), refusal.Nested(o.Err):
 		return Neutral
 	case o.Verdict == leaf.CallerCancelled:
 		return lasted

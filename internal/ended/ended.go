@@ -71,5 +71,5 @@ type follower interface {
 	RetryFollows(Asked)
 }
 
-// Asked makes LastFailure and RetryFollows methods that only this module can call.
+// Asked makes LastFailure, RetryFollows and NestedRefusal methods that only this module can call.
 type Asked struct{}

@@ -1,8 +1,13 @@
-// Package refusal knows errors by two methods alone, Rejected() bool and RetryAfter() (time.Duration, bool).
-// Package rejection is its public face; guards use it to judge without importing anything that knows guards.
+// Package refusal knows errors by two methods alone, Rejected() bool and RetryAfter() (time.Duration, bool), and a pipeline's own by
+// a third. Package rejection is its public face; guards use it to judge without importing anything that knows guards.
 package refusal
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/fairlead/fairlead/internal/ended"
+)
 
 // Plain says that err is a single error without a word of its own on any of this: no tree to walk, no refusal, no wait asked
 // for. Most failures are, and one look at their type spares the walks.
@@ -51,6 +56,19 @@ func all(branches []error) bool {
 		seen = true
 	}
 	return seen
+}
+
+// Nested says that a refusal further in came out of a callback that ran, as a pipeline that was called inside tells it
+// (pipeline.RanError). err is no refusal itself, for its call did run; it is no more retried than the refusal, and says no more of
+// what was called. A Plain err is none.
+func Nested(err error) bool {
+	_, ok := errors.AsType[nested](err)
+	return ok
+}
+
+type nested interface {
+	error
+	NestedRefusal(ended.Asked)
 }
 
 // RetryAfter is the outermost hint in err's tree; among siblings the largest. A false or negative answer is no hint, and

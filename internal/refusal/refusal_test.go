@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,6 +20,11 @@ type says struct {
 func (s says) Error() string  { return "says" }
 func (s says) Rejected() bool { return s.rejected }
 func (s says) Unwrap() error  { return s.err }
+
+// ran is what pipeline.RanError is.
+type ran struct{ says }
+
+func (ran) NestedRefusal(ended.Asked) {}
 
 // several joins branches and may have nothing else to say.
 type several []error
@@ -118,4 +124,17 @@ func TestAskingAllocatesNothing(t *testing.T) {
 		Is(err)
 		_, _ = RetryAfter(err)
 	}))
+}
+
+// What a pipeline says of a refusal that came out of its callback is found wherever it is wrapped, and is no refusal.
+func TestARefusalThatCameThroughAPipelineIsNestedAndNone(t *testing.T) {
+	through := ran{says{false, yes}}
+	for _, err := range []error{through, fmt.Errorf("%w", through), errors.Join(errPlain, through), errors.Join(yes, ran{says{false, through}})} {
+		require.True(t, Nested(err), "%v", err)
+		require.False(t, Is(err))
+		require.False(t, Plain(err))
+	}
+	for _, err := range []error{nil, errPlain, yes, no, says{false, yes}, fmt.Errorf("%w", yes)} {
+		require.False(t, Nested(err), "%v", err)
+	}
 }

@@ -89,7 +89,9 @@ func (b *Breaker) Update(cfg Config) error {
 	return nil
 }
 
-// Config is what is in force, constant defaults filled in (ProbeLease and BlameAfter stay 0 where they follow something).
+// Config is what is in force, defaults filled in (ProbeLease and BlameAfter stay 0 where they follow something). New and Update
+// take it back as it is. In a copy of which some fields are changed, the others go on following them where they did: MinCalls that
+// was clamped to a count window, and the defaults of Consecutive, SlowRate and MaxOpenFor.
 func (b *Breaker) Config() Config { return b.policy.Load().Config }
 
 // Clock is Config's (nil = real time).

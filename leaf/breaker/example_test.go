@@ -70,3 +70,31 @@ func ExampleWindow() {
 	// count(100) within 1m0s
 	// time(10s)
 }
+
+type hostKey struct{}
+
+// One circuit per host, of at most 1000 hosts. A host that is not called any more is not probed either: idle is "not open", since
+// "closed" would never become true for one that died, and its place would be taken for good.
+func Example_perHost() {
+	circuits := leaf.Keyed(1000,
+		func(ctx context.Context) string { host, _ := ctx.Value(hostKey{}).(string); return host },
+		func(host string) (*breaker.Breaker, error) {
+			return breaker.New(breaker.Config{Name: host, Consecutive: 1})
+		},
+		func(b *breaker.Breaker) bool { return b.State() != breaker.Open })
+
+	for _, host := range []string{"dead.example", "dead.example", "alive.example"} {
+		ctx := context.WithValue(context.Background(), hostKey{}, host)
+		_, err := leaf.Do(ctx, circuits, func(context.Context) (int, error) {
+			if host == "dead.example" {
+				return 0, errors.New("connection refused")
+			}
+			return 1, nil
+		})
+		fmt.Println(host, errors.Is(err, breaker.ErrOpen), err != nil)
+	}
+	// Output:
+	// dead.example false true
+	// dead.example true true
+	// alive.example false false
+}

@@ -32,9 +32,9 @@ func (p *policy) trips(t totals, row int) (reason string, trip bool) {
 	case enough && p.FailureRate != Off && reaches(t.failures, t.calls, p.FailureRate):
 		return fmt.Sprintf("failure rate %d/%d", t.failures, t.calls), true
 	case p.FailureCount > 0 && t.failures >= p.FailureCount:
-		return fmt.Sprintf("%d failures in the window", t.failures), true
+		return plural(t.failures, "failure") + " in the window", true
 	case !enough && p.Consecutive != Off && row >= p.Consecutive:
-		return fmt.Sprintf("%d failures in a row", row), true
+		return plural(row, "failure") + " in a row", true
 	case enough && p.SlowCall > 0 && reaches(t.slow, t.calls, p.SlowRate):
 		return fmt.Sprintf("slow rate %d/%d", t.slow, t.calls), true
 	}

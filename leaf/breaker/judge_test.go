@@ -187,6 +187,8 @@ func TestThresholds(t *testing.T) {
 		{count, totals{3, 3, 0}, 0, "3 failures in the window"},
 		{count, totals{1000, 3, 0}, 0, "3 failures in the window"},
 		{count, totals{1000, 2, 0}, 2, ""},
+		{Config{FailureCount: 1}, totals{1, 1, 0}, 1, "1 failure in the window"},
+		{Config{Consecutive: 1}, totals{1, 1, 0}, 1, "1 failure in a row"},
 		{row, totals{9, 4, 0}, 4, "4 failures in a row"},
 		{row, totals{9, 9, 0}, 3, ""},
 		{row, totals{10, 4, 0}, 4, ""},

@@ -32,7 +32,7 @@ func TestAClockThatJumpsAheadEndsTheOpenTime(t *testing.T) {
 	r.clock.at.Store(math.MinInt64 / 2)
 	r.run(1, failure)
 	r.clock.at.Store(math.MinInt64/2 + 1)
-	require.EqualValues(t, math.MaxInt64-1, r.refused().Wait)
+	require.Equal(t, time.Duration(math.MaxInt64-1), r.refused().Wait)
 	r.clock.at.Store(math.MaxInt64) // further than an int64 can tell the difference
 	r.is(HalfOpen)
 }

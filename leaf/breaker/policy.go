@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/fairlead/fairlead/leaf"
 )
 
@@ -17,6 +18,24 @@ type policy struct {
 	plain bool // nobody is asked what a failure is, and nothing is slow
 }
 
+// following is what Config tells otherwise than it was written, since it depends on other fields: MinCalls on Window,
+// Consecutive (whether the default can be reached at all) on MinCalls and FailureRate, SlowRate on SlowCall, MaxOpenFor on OpenFor.
+type following struct {
+	minCalls, consecutive follow.Field[int]
+	slowRate              follow.Field[float64]
+	maxOpenFor            follow.Field[time.Duration]
+}
+
+// written is cfg as its author wrote it: what was told and left alone depends on the other fields again.
+func (cfg Config) written() Config {
+	cfg.MinCalls = cfg.told.minCalls.Written(cfg.MinCalls)
+	cfg.Consecutive = cfg.told.consecutive.Written(cfg.Consecutive)
+	cfg.SlowRate = cfg.told.slowRate.Written(cfg.SlowRate)
+	cfg.MaxOpenFor = cfg.told.maxOpenFor.Written(cfg.MaxOpenFor)
+	cfg.told = following{}
+	return cfg
+}
+
 // easy says that o is a success without a second look.
 func (p *policy) easy(o leaf.Outcome) bool {
 	return p.plain && o.Err == nil && o.Verdict == leaf.Returned
@@ -24,19 +43,20 @@ func (p *policy) easy(o leaf.Outcome) bool {
 
 // newPolicy fills in the defaults, or finds everything that is wrong with cfg.
 func newPolicy(cfg Config) (*policy, error) {
+	cfg = cfg.written()
 	if err := validate(cfg); err != nil {
 		return nil, err
 	}
 	cfg.Window = cfg.Window.filled()
-	cfg.MinCalls = minCalls(cfg)
+	cfg.told.minCalls = follow.Tell(&cfg.MinCalls, minCalls(cfg))
 	cfg.FailureRate = cmp.Or(cfg.FailureRate, 0.5)
-	cfg.Consecutive = cmp.Or(cfg.Consecutive, 5)
+	cfg.told.consecutive = follow.Tell(&cfg.Consecutive, cmp.Or(cfg.Consecutive, 5))
 	if cfg.SlowCall > 0 {
-		cfg.SlowRate = cmp.Or(cfg.SlowRate, 0.5)
+		cfg.told.slowRate = follow.Tell(&cfg.SlowRate, cmp.Or(cfg.SlowRate, 0.5))
 	}
 	cfg.OpenFor = openFor(cfg)
 	cfg.OpenGrowth = cmp.Or(cfg.OpenGrowth, 1)
-	cfg.MaxOpenFor = cmp.Or(cfg.MaxOpenFor, max(5*time.Minute, cfg.OpenFor))
+	cfg.told.maxOpenFor = follow.Tell(&cfg.MaxOpenFor, cmp.Or(cfg.MaxOpenFor, max(5*time.Minute, cfg.OpenFor)))
 	cfg.Probes = cmp.Or(cfg.Probes, 1)
 	cfg.ProbeSuccesses = cmp.Or(cfg.ProbeSuccesses, 1)
 	return &policy{Config: cfg, plain: cfg.IsFailure == nil && cfg.SlowCall <= 0}, nil

@@ -207,13 +207,13 @@ func TestASuccessThatNeededNoJudgingEndsTheRow(t *testing.T) {
 }
 
 func TestSizeIsWhatTheWindowCounts(t *testing.T) {
-	for w, want := range map[Window][2]int{
-		{}:                             {0, int(10 * time.Second)},
-		Time(time.Minute):              {0, int(time.Minute)},
+	for w, want := range map[Window][2]time.Duration{
+		{}:                             {0, 10 * time.Second},
+		Time(time.Minute):              {0, time.Minute},
 		Count(100):                     {100, 0},
-		Count(7).Within(3 * time.Hour): {7, int(3 * time.Hour)},
+		Count(7).Within(3 * time.Hour): {7, 3 * time.Hour},
 	} {
 		calls, within := w.Size()
-		require.Equal(t, want, [2]int{calls, int(within)}, w.String())
+		require.Equal(t, want, [2]time.Duration{time.Duration(calls), within}, w.String())
 	}
 }

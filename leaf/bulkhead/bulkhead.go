@@ -90,7 +90,7 @@ func (b *Bulkhead) Clock() (clock clockwork.Clock, used bool) {
 
 // Acquire takes a slot, waits for one at most MaxWait and as long as ctx lives, or refuses with a [*FullError].
 // When ctx ends the wait, the error is ctx's own. Where ctx's deadline and the end of MaxWait are the same instant, it is
-// ctx that ends the wait.
+// ctx that ends the wait; a ctx that lives on past a deadline that it told is refused as any other, up to 5 ms after MaxWait.
 func (b *Bulkhead) Acquire(ctx context.Context) (leaf.Permit, error) {
 	if ctx.Err() != nil {
 		return leaf.Permit{}, ended.Err(ctx)

@@ -37,11 +37,14 @@ func (b *Bulkhead) wait(ctx context.Context, w *waiter, cfg *Config) error {
 	}
 }
 
-// timer fires when the wait is over. It never does where ctx ends first, or in the same instant: whose end it is must not
-// hang on which of two timers is served first.
+// moment is what the timer of ctx may be late by, on a machine that is busy.
+const moment = 5 * time.Millisecond
+
+// timer fires when the wait is over. Where ctx says that it ends first, or in the same instant, its own timer gets a moment: whose
+// end it is must not hang on which of the two is served first. Only a ctx whose Done does not keep its Deadline meets ours.
 func (b *Bulkhead) timer(ctx context.Context, wait time.Duration) (over <-chan time.Time, stop func()) {
 	if left, ok := b.clock.Left(ctx); ok && left <= wait && ctx.Done() != nil {
-		return nil, func() {}
+		wait = max(wait, left+moment)
 	}
 	t := b.clock.NewTimer(wait)
 	return t.C, func() { t.Stop() }

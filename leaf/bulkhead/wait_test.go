@@ -3,6 +3,7 @@ package bulkhead
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -268,6 +269,36 @@ func TestDeadlineWithoutDoneWaitsNoLongerThanMaxWait(t *testing.T) {
 			_, err := b.Acquire(hasty{bg, in})
 			require.ErrorIs(t, err, ErrFull)
 			require.Equal(t, time.Second, time.Since(began))
+			settle()
+		})
+	}
+}
+
+// claims tells a deadline that its Done knows nothing of.
+type claims struct {
+	context.Context
+	in time.Duration
+}
+
+func (c claims) Deadline() (time.Time, bool) { return time.Now().Add(c.in), true }
+
+// MaxWait is how long a call may wait for a slot, whatever its context claims. Who claims to end in the very instant gets the moment
+// in which it would have.
+func TestMaxWaitIsKeptUnderAContextThatDoesNotKeepItsDeadline(t *testing.T) {
+	for in, want := range map[time.Duration]time.Duration{
+		-time.Hour: time.Second, time.Millisecond: time.Second, time.Second - moment: time.Second, time.Second: time.Second + moment,
+		time.Second + 1: time.Second, time.Hour: time.Second, math.MaxInt64: time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			b := MustNew(Config{MaxConcurrent: 1, MaxWait: time.Second})
+			settle := held(t, b)
+			began := time.Now()
+			_, err := b.Acquire(claims{ctx, in})
+			require.ErrorIs(t, err, ErrFull)
+			require.Equal(t, want, time.Since(began), "it claims %v", in)
+			require.Zero(t, b.Queued())
 			settle()
 		})
 	}

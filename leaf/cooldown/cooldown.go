@@ -27,7 +27,7 @@ var (
 	_ leaf.Inspector = (*Cooldown)(nil)
 )
 
-// New makes an open cooldown; its error names each invalid field and its value.
+// New makes a cooldown that admits; its error names each invalid field and its value.
 func New(cfg Config) (*Cooldown, error) {
 	cfg, err := cfg.filled()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Cooldown) Hint(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// Wait is the time until the instant; 0 = open.
+// Wait is the time until the instant; 0 = it admits.
 func (c *Cooldown) Wait() time.Duration { return c.left(c.state.Load()) }
 
 // left reads the clock after the state was loaded: an instant made by a later reading would look like a jump.
@@ -142,10 +142,11 @@ func (c *Cooldown) left(s *instant) time.Duration {
 	return s.wait(c.clock.Now())
 }
 
-// Inspect: kind "cooldown", state "open" or "cooling", gauge "wait_seconds" (limit Max in seconds).
+// Inspect: kind "cooldown", state "clear" (it admits; "open" is the word of a circuit that refuses) or "cooling", gauge
+// "wait_seconds" (limit Max in seconds).
 func (c *Cooldown) Inspect() leaf.Snapshot {
 	s := c.state.Load()
-	wait, state := c.left(s), "open"
+	wait, state := c.left(s), "clear"
 	if wait > 0 {
 		state = "cooling"
 	}

@@ -89,7 +89,7 @@ func TestHintsOnlyEverExtendUpToMax(t *testing.T) {
 func TestPeekAndInspectArePure(t *testing.T) {
 	g, c := newCooling(t, Config{Name: "api", Max: time.Hour})
 	require.NoError(t, g.Peek(bg))
-	require.Equal(t, leaf.Snapshot{Kind: "cooldown", Name: "api", State: "open",
+	require.Equal(t, leaf.Snapshot{Kind: "cooldown", Name: "api", State: "clear",
 		Gauges: []leaf.Gauge{{Name: "wait_seconds", Limit: 3600}}}, g.Inspect())
 	g.Hint(bg, 90*time.Second)
 	before := g.state.Load()
@@ -100,7 +100,7 @@ func TestPeekAndInspectArePure(t *testing.T) {
 		Gauges: []leaf.Gauge{{Name: "wait_seconds", Value: 90, Limit: 3600}}}, g.Inspect())
 	c.Advance(2 * time.Minute)
 	require.NoError(t, g.Peek(bg))
-	require.Equal(t, "open", g.Inspect().State)
+	require.Equal(t, "clear", g.Inspect().State)
 	require.Zero(t, g.Wait())
 	require.Same(t, before, g.state.Load())
 }
@@ -230,4 +230,15 @@ func TestConcurrentHintsKeepTheLatestInstant(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, 3199*time.Millisecond, g.Wait())
+}
+
+// Config is what is in force: New and Update take it back, and nothing changes.
+func TestWhatConfigTellsIsTakenBack(t *testing.T) {
+	for _, cfg := range []Config{{}, {Name: "api", Max: time.Hour}} {
+		g := MustNew(cfg)
+		told := g.Config()
+		require.NoError(t, g.Update(told))
+		require.Equal(t, told, g.Config())
+		require.Equal(t, told, MustNew(told).Config())
+	}
 }

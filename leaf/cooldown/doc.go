@@ -1,7 +1,7 @@
 // Package cooldown refuses until an instant that the other side asked for (Retry-After of a 429 or 503).
 //
 // A [Cooldown] is one instant and nothing else. [Cooldown.Hint] moves it later, at most Max ahead; until then every call is
-// refused with an [*Error] that carries the wait; from the instant on, to the nanosecond, the way is open again. It never
+// refused with an [*Error] that carries the wait; from the instant on, to the nanosecond, calls are admitted again. It never
 // waits itself, holds nothing, and its permit is the zero one, so an admission costs one atomic load, and a clock read only
 // while an instant is pending.
 //

@@ -14,7 +14,7 @@ var ErrCooling = errors.New("cooldown: cooling down")
 // Error is a refusal.
 type Error struct {
 	Name string        // Config.Name
-	Wait time.Duration // until it opens; positive
+	Wait time.Duration // until it admits again; positive
 }
 
 // Error names the cooldown and the wait.

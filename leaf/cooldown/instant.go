@@ -7,17 +7,17 @@ import (
 	"github.com/fairlead/fairlead/internal/clock"
 )
 
-// none is no instant: open.
+// none is no instant: everybody is admitted.
 const none = math.MinInt64
 
 // instant is one state; it never changes. A change is a new one, so that a reader gets both halves of one and the same
 // state with a single load.
 type instant struct {
 	cfg   *Config // in force
-	until int64   // open from here on, on the clock's scale; none = open
+	until int64   // admits from here on, on the clock's scale; none = always
 }
 
-// wait is the time until it opens, 0 = open. An instant further ahead than Max is what a jump of the clock left behind.
+// wait is the time until it admits, 0 = it does. An instant further ahead than Max is what a jump of the clock left behind.
 func (s *instant) wait(now int64) time.Duration {
 	if s.until == none || s.until <= now || s.until > clock.Add(now, s.cfg.Max) {
 		return 0

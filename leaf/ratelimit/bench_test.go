@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func BenchmarkAcquireSettle(b *testing.B) {
 }
 
 func BenchmarkQuota(b *testing.B) {
-	l := MustNewQuota("", maxQuota)
+	l := MustNewQuota("", int(min(math.MaxInt, int64(maxQuota))))
 	b.ReportAllocs()
 	for b.Loop() {
 		if !l.Allow() {

@@ -1,10 +1,12 @@
 package ratelimit
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/jonboulle/clockwork"
 )
 
@@ -24,10 +26,19 @@ type Config struct {
 	MaxWait time.Duration
 	// Clock; nil = real time. A quota reads no clock.
 	Clock clockwork.Clock
+
+	told follow.Field[int] // of Burst: its default follows Rate
+}
+
+// written is cfg as its author wrote it: a Burst that was told and left alone follows Rate again.
+func (cfg Config) written() Config {
+	cfg.Burst, cfg.told = cfg.told.Written(cfg.Burst), follow.Field[int]{}
+	return cfg
 }
 
 // filled is a refilled bucket's cfg with its defaults and its arithmetic, or everything that is wrong with it.
 func (cfg Config) filled() (Config, policy, error) {
+	cfg = cfg.written()
 	bad := check.List{Name: cfg.Name}
 	if cfg.Per < 0 {
 		bad.Bad("ratelimit", "Per", cfg.Per, "0 (1s) or a positive duration")
@@ -44,9 +55,7 @@ func (cfg Config) filled() (Config, policy, error) {
 	if cfg.Burst < 0 {
 		bad.Bad("ratelimit", "Burst", cfg.Burst, "0 (the Rate) or more")
 	}
-	if cfg.Burst == 0 {
-		cfg.Burst = max(1, cfg.Rate)
-	}
+	cfg.told = follow.Tell(&cfg.Burst, cmp.Or(cfg.Burst, max(1, cfg.Rate)))
 	if cfg.MaxWait < 0 {
 		bad.Bad("ratelimit", "MaxWait", cfg.MaxWait, "0 (refuse at once) or a positive duration")
 	}
@@ -63,6 +72,7 @@ func (cfg Config) filled() (Config, policy, error) {
 
 // filledQuota is the same for a bucket that is never refilled.
 func (cfg Config) filledQuota() (Config, policy, error) {
+	cfg = cfg.written()
 	bad := check.List{Name: cfg.Name}
 	if cfg.Rate != 0 {
 		bad.Bad("ratelimit", "Rate", cfg.Rate, "0: a quota is never refilled")

@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -21,9 +23,9 @@ func TestConfigErrorsNameEveryFieldAndValue(t *testing.T) {
 		{Config{Rate: 1, Per: -time.Second}, []string{"Per is -1s"}},
 		{Config{Rate: 1, Per: 999}, []string{"Rate is 1: want at most one per µs, that is 0 per 999ns"}},
 		{Config{Rate: 1_000_001}, []string{"Rate is 1000001: want at most one per µs, that is 1000000 per 1s"}},
-		{Config{Rate: math.MaxInt, Per: math.MaxInt64}, []string{"Rate is 9223372036854775807"}},
+		{Config{Rate: math.MaxInt, Per: math.MaxInt}, []string{fmt.Sprintf("Rate is %d: want at most one per µs", math.MaxInt)}},
 		{Config{Rate: 1, Burst: -1}, []string{"Burst is -1"}},
-		{Config{Rate: 1_000_000, Burst: math.MaxInt}, []string{"Burst is 9223372036854775807: want a smaller one"}},
+		{Config{Rate: 1, Per: math.MaxInt64, Burst: math.MaxInt}, []string{fmt.Sprintf("Burst is %d: want a smaller one", math.MaxInt)}},
 		{Config{Rate: 1, MaxWait: -1}, []string{"MaxWait is -1ns"}},
 		{Config{Rate: 1, Clock: typedNil}, []string{"Clock is a nil *clockwork.FakeClock"}},
 		{Config{Per: -1, Burst: -2, MaxWait: -3, Clock: typedNil}, []string{"Rate is 0", "Per is -1ns", "Burst is -2", "MaxWait is -3ns", "Clock is"}},
@@ -43,24 +45,51 @@ func TestConfigErrorsNameEveryFieldAndValue(t *testing.T) {
 }
 
 func TestDefaultsAreFilledIn(t *testing.T) {
-	require.Equal(t, Config{Rate: 100, Per: time.Second, Burst: 100}, MustNew(Config{Rate: 100}).Config())
-	require.Equal(t, Config{Rate: 1, Per: time.Microsecond, Burst: 1}, MustNew(Config{Rate: 1, Per: time.Microsecond}).Config())
+	for want, cfg := range map[Config]Config{
+		{Rate: 100, Per: time.Second, Burst: 100}:   {Rate: 100},
+		{Rate: 1, Per: time.Microsecond, Burst: 1}:  {Rate: 1, Per: time.Microsecond},
+		{Rate: 1, Per: time.Second, Burst: 1 << 19}: {Rate: 1, Burst: 1 << 19},
+	} {
+		got := MustNew(cfg).Config()
+		require.Equal(t, []any{want.Rate, want.Per, want.Burst}, []any{got.Rate, got.Per, got.Burst})
+	}
 	c, used := MustNew(Config{Rate: 1}).Clock()
 	require.Nil(t, c)
 	require.True(t, used)
 }
 
+// Config is what is in force: New and Update take it back, and a Burst that followed Rate goes on doing so.
+func TestWhatConfigTellsIsTakenBack(t *testing.T) {
+	for _, cfg := range []Config{{Rate: 1}, {Rate: 1, Per: time.Hour}, {Rate: 10, Burst: 10}, {Rate: 10, Burst: 3, MaxWait: 1}} {
+		l := MustNew(cfg)
+		told := l.Config()
+		require.NoError(t, l.Update(told))
+		require.Equal(t, told, l.Config())
+		require.Equal(t, told, MustNew(told).Config())
+		told.Rate = 7
+		require.NoError(t, l.Update(told))
+		require.Equal(t, cmp.Or(cfg.Burst, 7), l.Config().Burst)
+	}
+	q := MustNewQuota("q", 5)
+	require.NoError(t, q.Update(q.Config()))
+	require.Equal(t, Config{Name: "q", Burst: 5}, q.Config())
+}
+
 func TestQuotaConfig(t *testing.T) {
+	most := int(min(math.MaxInt, int64(maxQuota))) // an int may have 32 bits
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt} {
+		if n == most {
+			continue
+		}
 		q, err := NewQuota("trial", n)
 		require.Nil(t, q)
 		require.ErrorContains(t, err, `ratelimit "trial": Burst is`)
 		require.Panics(t, func() { MustNewQuota("trial", n) })
 	}
-	q := MustNewQuota("trial", maxQuota)
-	require.NoError(t, q.AllowN(maxQuota))
+	q := MustNewQuota("trial", most)
+	require.NoError(t, q.AllowN(most))
 	require.Zero(t, q.Tokens())
-	require.Equal(t, Config{Name: "trial", Burst: maxQuota}, q.Config())
+	require.Equal(t, Config{Name: "trial", Burst: most}, q.Config())
 	_, used := q.Clock()
 	require.False(t, used)
 	err := q.Update(Config{Rate: 1, Per: 1, Burst: 0, MaxWait: 1, Clock: (*clockwork.FakeClock)(nil)})

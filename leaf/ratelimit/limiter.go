@@ -73,7 +73,8 @@ func (l *Limiter) Update(cfg Config) error {
 	return nil
 }
 
-// Config is what is in force, defaults filled in; a quota's has Rate 0, Per 0 and Burst n.
+// Config is what is in force, defaults filled in; a quota's has Rate 0, Per 0 and Burst n. New and Update take it back as it is; a
+// Burst that was the default goes on following Rate in a copy where that is changed.
 func (l *Limiter) Config() Config { return l.bucket.Load().cfg }
 
 // Clock is Config's (nil = real time); used is false for a quota.

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestASuccessAllocatesNothing(t *testing.T) {
 }
 
 func TestARetryAllocatesItsReservationAlone(t *testing.T) {
-	r := mustNew(t, Config{Backoff: Immediate, Budget: budget.MustNewTokens(budget.TokenConfig{Capacity: 1 << 40})})
+	r := mustNew(t, Config{Backoff: Immediate, Budget: budget.MustNewTokens(budget.TokenConfig{Capacity: math.MaxInt32})})
 	allocs := testing.AllocsPerRun(1000, func() {
 		first := true
 		_, err := Do(t.Context(), r, func(context.Context) (int, error) {
@@ -108,7 +109,7 @@ func BenchmarkDo(b *testing.B) {
 func BenchmarkTwoFailuresThenSuccess(b *testing.B) {
 	for name, cfg := range map[string]Config{
 		"NoBudget": {NoBudget: true, Backoff: Immediate},
-		"Tokens":   {Budget: budget.MustNewTokens(budget.TokenConfig{Capacity: 1 << 40}), Backoff: Immediate},
+		"Tokens":   {Budget: budget.MustNewTokens(budget.TokenConfig{Capacity: math.MaxInt32}), Backoff: Immediate},
 	} {
 		r := MustNew(cfg)
 		b.Run(name, func(b *testing.B) {

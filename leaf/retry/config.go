@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/jonboulle/clockwork"
 )
 
@@ -59,6 +60,23 @@ type Config struct {
 	// Rand is uniform in [0, 1); nil = math/rand/v2. Not called where there is nothing to spread; at most once per retry.
 	// What is outside the interval counts as its nearest end, NaN as 0. It must be safe for concurrent use.
 	Rand func() float64
+
+	told following
+}
+
+// following is what Config tells otherwise than it was written, since it depends on other fields: MaxRetryAfter on MaxDelay, the
+// private budget on NoBudget.
+type following struct {
+	maxRetryAfter follow.Field[time.Duration]
+	budget        follow.Field[budget.Retry]
+}
+
+// written is cfg as its author wrote it: what was told and left alone depends on the other fields again.
+func (cfg Config) written() Config {
+	cfg.MaxRetryAfter = cfg.told.maxRetryAfter.Written(cfg.MaxRetryAfter)
+	cfg.Budget = cfg.told.budget.Written(cfg.Budget)
+	cfg.told = following{}
+	return cfg
 }
 
 // Scheduled is what OnRetry is told.

@@ -18,7 +18,7 @@ func TestNewRefusesWhatIsOutOfRange(t *testing.T) { // C45
 	for want, cfg := range map[string]Config{
 		"retry: MaxAttempts is -2: want":                     {MaxAttempts: -2},
 		"retry: MaxAttempts is 65: want":                     {MaxAttempts: 65},
-		"retry: MaxAttempts is -9223372036854775808: want":   {MaxAttempts: math.MinInt},
+		"retry: MaxAttempts is -2147483648: want":            {MaxAttempts: math.MinInt32},
 		"retry: Backoff is -1ns for retry 1: want":           {Backoff: ExponentialBy(time.Second, 0.5)},
 		"retry: Jitter is Proportional(1.5): want":           {Jitter: Proportional(1.5)},
 		"retry: Jitter is Proportional(-0.1): want":          {Jitter: Proportional(-0.1)},
@@ -86,13 +86,48 @@ func TestConfigHasItsDefaultsFilledIn(t *testing.T) {
 }
 
 func TestConfigCanBeGivenBack(t *testing.T) {
-	for _, cfg := range []Config{{}, {Backoff: Constant(time.Hour)}, {NoBudget: true}, {Clock: newClock()}} {
+	shared := budget.MustNewRatio(budget.RatioConfig{})
+	always := func(error) bool { return true }
+	for _, cfg := range []Config{
+		{}, {Backoff: Constant(time.Hour)}, {NoBudget: true}, {Clock: newClock()}, {MaxDelay: time.Hour}, {MaxRetryAfter: 3}, {Budget: shared},
+		{MaxAttempts: Unlimited, Strict: true, RetryIf: always, Budget: shared}, {MaxAttempts: 1, Strict: true},
+	} {
 		r := mustNew(t, cfg)
 		before := r.Config()
 		require.NoError(t, r.Update(before))
-		require.Equal(t, before.MaxDelay, r.Config().MaxDelay)
-		require.Equal(t, before.Budget, r.Config().Budget)
+		after := r.Config()
+		for _, c := range []*Config{&before, &after} {
+			c.Backoff, c.RetryIf = nil, nil // functions are equal to nothing
+		}
+		require.Equal(t, before, after)
+		mustNew(t, r.Config())
 	}
+}
+
+func TestWhatFollowsAnotherFieldGoesOnFollowingIt(t *testing.T) {
+	r := mustNew(t, Config{})
+	cfg := r.Config()
+	cfg.MaxDelay = time.Minute
+	require.NoError(t, r.Update(cfg))
+	require.Equal(t, time.Minute, r.Config().MaxRetryAfter)
+
+	cfg = r.Config()
+	cfg.NoBudget = true
+	require.NoError(t, r.Update(cfg))
+	require.Nil(t, r.Config().Budget)
+
+	cfg = mustNew(t, Config{}).Config()
+	cfg.Strict, cfg.RetryIf = true, func(error) bool { return true }
+	_, err := New(cfg)
+	require.ErrorContains(t, err, "Budget is nil: want a budget, as Strict asks for", "nobody wrote one")
+}
+
+// A private budget is of one Retry: whoever wants to share it says so.
+func TestAPrivateBudgetStaysPrivateToItsRetry(t *testing.T) {
+	r := mustNew(t, Config{})
+	private := r.Config().Budget
+	require.NotSame(t, private, mustNew(t, r.Config()).Config().Budget)
+	require.Same(t, private, mustNew(t, Config{Budget: private}).Config().Budget)
 }
 
 func TestUpdateKeepsThePrivateBudget(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/budget"
+	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/fairlead/fairlead/internal/reading"
 	"github.com/fairlead/fairlead/internal/refusal"
@@ -61,7 +62,7 @@ func (r *Retry) BeginIn(ctx context.Context, s Safety, l *Loop) error {
 	}
 	if p.MaxAttempts == Unlimited && p.MaxElapsed == 0 {
 		if _, ok := ctx.Deadline(); !ok {
-			return fmt.Errorf("retry: nothing bounds the unlimited attempts of %q: want a deadline of ctx or MaxElapsed", p.Name)
+			return fmt.Errorf("%s: nothing bounds its unlimited attempts: want a deadline of ctx or MaxElapsed", check.Called("retry", p.Name))
 		}
 	}
 	if p.Strict && p.MaxAttempts != 1 && !s.declared() {
@@ -123,7 +124,7 @@ func (l *Loop) Judge(ctx context.Context, err error) (final error) {
 			wait, _ := refusal.LowerBound(err)
 			return l.stop(Refused, err, wait, wait)
 		}
-		if isPermanent(err) || !p.RetryNested && isNested(err) {
+		if refusal.Nested(err) || isPermanent(err) || !p.RetryNested && isNested(err) {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/ended"
 	"github.com/jonboulle/clockwork"
 	"go.uber.org/goleak"
 )
@@ -68,6 +69,14 @@ func (r *refused) RetryAfter() (time.Duration, bool) { return r.wait, r.wait > 0
 type fullUp struct{ refused }
 
 func (f *fullUp) UpperBound() bool { return true }
+
+// ran is what pipeline.RanError is: a callback ran, and somebody's refusal came out of it.
+type ran struct{ err error }
+
+func (r *ran) Error() string             { return "ran: " + r.err.Error() }
+func (r *ran) Unwrap() error             { return r.err }
+func (r *ran) Rejected() bool            { return false }
+func (r *ran) NestedRefusal(ended.Asked) {}
 
 // calls is a scripted callback that notes when it ran. After the script it goes on with the last entry.
 type calls struct {

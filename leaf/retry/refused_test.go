@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +57,19 @@ func TestALoopAroundALoopDoesNotWaitForAnUpperBound(t *testing.T) {
 		require.Equal(t, AttemptsExhausted, stopOf(t, err).Reason)
 		require.Equal(t, time.Second, time.Since(began))
 	})
+}
+
+// Never retried: a rejection of any pipeline, also one that came through others in between. They say that something ran, so it is
+// unchanged after an earlier run as well.
+func TestARejectionThatCameThroughAPipelineIsNeverRetried(t *testing.T) {
+	nested := &ran{&refused{time.Minute}}
+	for name, script := range map[string][]error{"at once": {nested}, "later": {errA, nested}, "wrapped": {fmt.Errorf("calling: %w", nested)}} {
+		for _, all := range []bool{false, true} {
+			c := calls{script: script}
+			r := mustNew(t, Config{Backoff: Immediate, RetryNested: all, RetryIf: func(error) bool { return true }})
+			_, err := Do(t.Context(), r, c.fn)
+			require.Equal(t, script[len(script)-1], err, name)
+			require.Len(t, c.at, len(script), name)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/budget"
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/clock"
+	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/jonboulle/clockwork"
 )
 
@@ -28,6 +29,7 @@ type plan struct {
 
 // New makes a policy; its error names each invalid field and its value.
 func New(cfg Config) (*Retry, error) {
+	cfg = cfg.written()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -48,6 +50,7 @@ func MustNew(cfg Config) *Retry {
 // Update changes the parameters for loops that begin later; a private budget keeps its balance. Clock may not change.
 // With an error nothing changes.
 func (r *Retry) Update(cfg Config) error {
+	cfg = cfg.written()
 	if err := cfg.validate(); err != nil {
 		return err
 	}
@@ -70,12 +73,14 @@ func (r *Retry) adopt(cfg Config, c clock.Clock) {
 		if r.private == nil {
 			r.private = budget.MustNewRatio(budget.RatioConfig{Clock: cfg.Clock})
 		}
-		cfg.Budget = r.private
+		cfg.told.budget = follow.Tell(&cfg.Budget, budget.Retry(r.private))
 	}
 	r.plan.Store(&plan{Config: cfg, clock: c})
 }
 
-// Config is what is in force, constant defaults filled in; Budget is the one used, nil with NoBudget.
+// Config is what is in force, constant defaults filled in; Budget is the one used, nil with NoBudget. New and Update take it back
+// as it is, and what follows another field goes on doing so in a copy where that one is changed: MaxRetryAfter the MaxDelay, the
+// private budget NoBudget. In the Config of another Retry a private budget, left alone, is private to that one.
 func (r *Retry) Config() Config { return r.plan.Load().Config }
 
 // Clock is Config's (nil = real time); used is true.
@@ -103,6 +108,7 @@ func (p *plan) rand() float64 {
 // Do runs fn until it succeeds or the policy stops; undeclared, so that a Strict policy refuses. A ctx that is done runs nothing
 // and the error matches its Err and Cause. A success is never discarded. On an error the result is the zero T.
 // A rejection that fn returns comes back unchanged from a first run; after an earlier run it is in an [*Error] with reason Refused.
+// One that came through a pipeline, a *pipeline.RanError, says by itself that something ran: it is always unchanged.
 // When fn panics or calls runtime.Goexit, nothing is retried and nothing stays reserved.
 func Do[T any](ctx context.Context, r *Retry, fn func(context.Context) (T, error)) (T, error) {
 	return DoSafe(ctx, r, Unsafe, fn)

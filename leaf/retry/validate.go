@@ -1,10 +1,12 @@
 package retry
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/fairlead/fairlead/internal/check"
+	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/fairlead/fairlead/internal/refusal"
 )
 
@@ -88,9 +90,7 @@ func (c Config) filled() Config {
 	if c.MaxDelay == 0 {
 		c.MaxDelay = defaultMaxDelay
 	}
-	if c.MaxRetryAfter == 0 {
-		c.MaxRetryAfter = c.MaxDelay
-	}
+	c.told.maxRetryAfter = follow.Tell(&c.MaxRetryAfter, cmp.Or(c.MaxRetryAfter, c.MaxDelay))
 	return c
 }
 

@@ -99,9 +99,9 @@ local function reached()
   if enough and rate > 0 and fails / calls >= rate then
     return 'failure rate ' .. int(fails) .. '/' .. int(calls)
   elseif most > 0 and fails >= most then
-    return int(fails) .. ' failures in the window'
+    return (fails == 1 and '1 failure' or int(fails) .. ' failures') .. ' in the window'
   elseif not enough and inrow > 0 and S.row >= inrow then
-    return int(S.row) .. ' failures in a row'
+    return (S.row == 1 and '1 failure' or int(S.row) .. ' failures') .. ' in a row'
   elseif enough and slowRate > 0 and slows / calls >= slowRate then
     return 'slow rate ' .. int(slows) .. '/' .. int(calls)
   end

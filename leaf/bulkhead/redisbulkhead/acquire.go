@@ -13,6 +13,10 @@ import (
 // its failure from it.
 const slack = 10 * time.Millisecond
 
+// moment is what the timer of ctx may be late by, as in package bulkhead: whose end it is must not hang on which of two is served
+// first. Only a ctx whose Done does not keep its Deadline meets ours.
+const moment = 5 * time.Millisecond
+
 // patient is how long a call waits for the store's answer: who comes while a turn is under way rides on the next one. With a store
 // that does not answer it is no longer than one, whose failure decides on everybody.
 func (b *Bulkhead) patient() time.Duration { return 2*b.opts.Timeout + slack }
@@ -36,9 +40,10 @@ func (b *Bulkhead) acquire(ctx context.Context, mayWait bool) (leaf.Permit, erro
 	maxWait := b.cfg.Load().MaxWait
 	if mayWait && maxWait > 0 {
 		c.wait, c.began = true, b.clock.Now()
-		if left, ok := b.clock.Left(ctx); !ok || left > maxWait { // else ctx ends first, or in the same instant
-			c.ends = clock.Add(c.began, maxWait)
+		if left, ok := b.clock.Left(ctx); ok && left <= maxWait && ctx.Done() != nil { // it ends first, or in the same instant
+			maxWait = max(maxWait, left+moment)
 		}
+		c.ends = clock.Add(c.began, maxWait)
 	}
 	asks, err := b.join(c)
 	if err != nil {

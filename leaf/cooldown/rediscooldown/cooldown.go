@@ -83,10 +83,10 @@ func (c *Cooldown) Hint(ctx context.Context, wait time.Duration) {
 	c.tell(ctx, wait)
 }
 
-// Wait is the time until the instant that is known here; 0 = open.
+// Wait is the time until the instant that is known here; 0 = it admits.
 func (c *Cooldown) Wait() time.Duration { return c.local.Wait() }
 
-// Inspect is the local cooldown's: kind "cooldown", state "open" or "cooling", gauge "wait_seconds" (limit Max in seconds).
+// Inspect is the local cooldown's: kind "cooldown", state "clear" or "cooling", gauge "wait_seconds" (limit Max in seconds).
 func (c *Cooldown) Inspect() leaf.Snapshot { return c.local.Inspect() }
 
 // Update changes the parameters and keeps the instant (at most the new Max ahead, here; the fleet's stays). Name and Clock may not
