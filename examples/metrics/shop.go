@@ -18,7 +18,12 @@ type shop struct {
 	charge *pipeline.Pipeline
 }
 
-// newShop makes the pipeline as any program does, and has it watched: that one line is all that its metrics need.
+// newShop makes the pipeline as any program does, and has it watched: that one line is all that its metrics need. Pipelines of a
+// configuration are watched all at once, and again when a reload brought others:
+//
+//	var reg *registry.Registry
+//	reg, err = registry.LoadYAML(f, registry.WithOnReload(func(error) { _ = t.WatchAll(reg) }))
+//	err = t.WatchAll(reg)
 func newShop(t *telemetry) (*shop, error) {
 	s := &shop{charge: pipeline.For("billing").
 		Retry(retry.MustNew(retry.Config{MaxAttempts: 2, Backoff: retry.Constant(time.Millisecond)})).

@@ -48,17 +48,23 @@
 // A handler runs once, whatever retry the pipeline holds: its body cannot be read again. (A retry of refusals by opt-in,
 // RetryOnBulkheadFull or RetryOnRateLimited, still waits for admission.)
 //
-//	refused by the pipeline's rate limit          429, Retry-After, problem+json
-//	refused by anything else                      503, Retry-After, problem+json
+//	refused by the RateLimit layer, or by a With  429, Retry-After, problem+json
+//	guard whose error is ratelimit.ErrLimited
+//	refused by anything else; a broken guard      503, Retry-After, problem+json
 //	the request's time was over before            504, problem+json; an X-Request-Budget-Ms of 0 asks no layer
 //	its deadline passed, nothing written          504, problem+json
 //	the client left before the handler ran        503, problem+json, for whoever logs
 //	anything else went wrong before it ran        500, problem+json
 //
-// Retry-After is in seconds, rounded up, at least 1, and 1 where no guard knows better. What the handler wrote is never
-// touched: a status from 500 on is a failure for the guards, everything below a success. Where a 504 takes the place of an
-// answer that never came, what the handler had said of that one (Content-Encoding, ETag, Cache-Control, Location, trailers, …)
-// is taken back, and what was said before it ran stays. Problem texts are fixed: they show nothing of what refused.
+// A 429 is a limit's own refusal: a guard that is broken (its error is no rejection), a store's outage, and a breaker, bulkhead
+// or cooldown are a 503 in the RateLimit layer as well. Retry-After is in seconds, rounded up, at least 1, and 1 where no guard
+// knows better. What the handler wrote is never touched: a status from 500 on is a failure for the guards, everything below a
+// success. Where a 504 takes the place of an answer that never came, what the handler had said of that one (Content-Encoding,
+// ETag, Cache-Control, Location, trailers, …) is taken back, and what was said before it ran stays.
+//
+// Problem texts are fixed, and show nothing of what refused. One alone is not: a [Middleware] that was made wrongly (a nil
+// pipeline, an option that is not its own) serves no request, and its 500 names the mistake, which is the program's and not the
+// request's.
 //
 // A panic settles everything as a failure and goes on, http.ErrAbortHandler included; but where the client has left, that one
 // is how a proxy notices, and is as neutral as any other leaving.

@@ -5,14 +5,13 @@ import (
 	"net/http"
 
 	"github.com/fairlead/fairlead/budget"
-	"github.com/fairlead/fairlead/leaf"
-	"github.com/fairlead/fairlead/leaf/ratelimit"
 	"github.com/fairlead/fairlead/pipeline"
 	"github.com/fairlead/fairlead/rejection"
 )
 
 // Middleware puts p around a handler; see the package's text for what is answered when. It is safe for concurrent use, and so
-// is p. Of the options it takes [Clock] alone. Wrong options, a nil p and a nil handler are a 500 for every request.
+// is p. Of the options it takes [Clock] alone. Wrong options, a nil p and a nil handler are a 500 for every request, whose text
+// names the mistake: there is no error to return, and no request gets further, so that the first one of a test finds it.
 func Middleware(p *pipeline.Pipeline, opts ...Option) func(http.Handler) http.Handler {
 	c, bad := configure(true, p, opts)
 	return func(next http.Handler) http.Handler {
@@ -82,12 +81,10 @@ func (v *visit) answer(err error, report *pipeline.Report) (answer problem, ok b
 	return broken, true
 }
 
-// refused is 429 for what a limit of this server refused, by its own layer or as an extra guard, and 503 for anything
-// else, a limit whose store is out included.
+// refused is 429 for what a limit of this server refused, and 503 for anything else.
 func refused(err error, report *pipeline.Report) problem {
 	wait, _ := rejection.RetryAfter(err)
-	_, outage := errors.AsType[*leaf.StoreError](err)
-	if !outage && (report.Layer == "ratelimit" || errors.Is(err, ratelimit.ErrLimited)) {
+	if limited(err, report.Layer) {
 		return problem{Status: http.StatusTooManyRequests, Detail: "The rate limit was reached. The request was not handled.", RetryAfter: rejection.Seconds(wait)}
 	}
 	return problem{Status: http.StatusServiceUnavailable, Detail: "The request was refused before it was handled.", RetryAfter: rejection.Seconds(wait)}

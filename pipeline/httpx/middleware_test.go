@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -67,10 +68,28 @@ func TestRefusalsOfAServer(t *testing.T) {
 		code  int
 		after string
 	}{
-		"own limiter":           {pipeline.For("x").RateLimit(refuses(&ratelimit.LimitedError{Wait: 2*time.Second + 1})).MustBuild(), 429, "3"},
-		"limiter as a guard":    {pipeline.For("x").With(refuses(&ratelimit.LimitedError{Wait: time.Millisecond})).MustBuild(), 429, "1"},
-		"foreign limiter":       {pipeline.For("x").RateLimit(refuses(closed{wait: 5 * time.Second})).MustBuild(), 429, "5"},
-		"quota used up":         {pipeline.For("x").RateLimit(refuses(&ratelimit.LimitedError{Wait: -1})).MustBuild(), 429, "1"},
+		"own limiter":             {pipeline.For("x").RateLimit(refuses(&ratelimit.LimitedError{Wait: 2*time.Second + 1})).MustBuild(), 429, "3"},
+		"limiter as a guard":      {pipeline.For("x").With(refuses(&ratelimit.LimitedError{Wait: time.Millisecond})).MustBuild(), 429, "1"},
+		"foreign limiter":         {pipeline.For("x").RateLimit(refuses(closed{wait: 5 * time.Second})).MustBuild(), 429, "5"},
+		"quota used up":           {pipeline.For("x").RateLimit(refuses(&ratelimit.LimitedError{Wait: -1})).MustBuild(), 429, "1"},
+		"the sentinel":            {pipeline.For("x").With(refuses(ratelimit.ErrLimited)).MustBuild(), 429, "1"},
+		"wrapped by a guard":      {pipeline.For("x").RateLimit(refuses(fmt.Errorf("tenant: %w", closed{wait: time.Second}))).MustBuild(), 429, "1"},
+		"broken limiter":          {pipeline.For("x").RateLimit(refuses(errDown)).MustBuild(), 503, "1"},
+		"broken guard":            {pipeline.For("x").With(refuses(errDown)).MustBuild(), 503, "1"},
+		"breaker as limiter":      {pipeline.For("x").RateLimit(refuses(&breaker.OpenError{Wait: 1500 * time.Millisecond})).MustBuild(), 503, "2"},
+		"bulkhead as limiter":     {pipeline.For("x").RateLimit(refuses(&bulkhead.FullError{Max: 1})).MustBuild(), 503, "1"},
+		"cooldown as limiter":     {pipeline.For("x").RateLimit(refuses(&cooldown.Error{Wait: time.Second})).MustBuild(), 503, "1"},
+		"Keyed whose make failed": {pipeline.For("x").RateLimit(perTenant(func(string) (*ratelimit.Limiter, error) { return nil, errDown })).MustBuild(), 503, "1"},
+		"Keyed": {pipeline.For("x").RateLimit(perTenant(func(string) (*ratelimit.Limiter, error) {
+			l := ratelimit.MustNew(ratelimit.Config{Rate: 1, Per: time.Hour, Burst: 1})
+			return l, l.AllowN(1)
+		})).MustBuild(), 429, "3600"},
+		"mapped limiter": {pipeline.For("x").RateLimit(refuses(closed{wait: 4 * time.Second})).
+			OnRejected(func(_ context.Context, err error) error { return errors.New("domain") }).MustBuild(), 429, "4"},
+		"mapped broken limiter": {pipeline.For("x").RateLimit(refuses(errDown)).
+			OnRejected(func(_ context.Context, err error) error { return fmt.Errorf("domain: %w", err) }).MustBuild(), 503, "1"},
+		"mapped breaker as limiter": {pipeline.For("x").RateLimit(refuses(&breaker.OpenError{Wait: time.Second})).
+			OnRejected(func(_ context.Context, err error) error { return notRejected{err} }).MustBuild(), 503, "1"},
 		"limiter's store":       {pipeline.For("x").RateLimit(refuses(&leaf.StoreError{Op: leaf.OpAdmit, Err: errDown})).MustBuild(), 503, "1"},
 		"breaker":               {pipeline.For("x").Breaker(refuses(&breaker.OpenError{Wait: 1500 * time.Millisecond})).MustBuild(), 503, "2"},
 		"bulkhead":              {pipeline.For("x").Bulkhead(refuses(&bulkhead.FullError{Max: 1})).MustBuild(), 503, "1"},
@@ -91,6 +110,11 @@ func TestRefusalsOfAServer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// perTenant is one limiter for the only tenant there is.
+func perTenant(make func(string) (*ratelimit.Limiter, error)) leaf.Guard {
+	return leaf.Keyed(1, func(context.Context) string { return "a" }, make, func(*ratelimit.Limiter) bool { return true })
 }
 
 type notRejected struct{ error }
@@ -325,7 +349,7 @@ func TestBrokenPipeline(t *testing.T) {
 	requireProblem(t, behind(t, false, broken, ok).do(t, "GET", "/"), 503, "1")
 }
 
-// Bad input is a 500 for every request that names field and value.
+// Bad input is a 500 for every request: the one problem text that is not fixed, since it is there that the mistake is read.
 func TestMiddlewareMisconfigured(t *testing.T) {
 	p := pipeline.For("x").MustBuild()
 	for want, h := range map[string]http.Handler{

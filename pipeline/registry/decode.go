@@ -65,8 +65,8 @@ func (d *decoder) pairs(a at, each func(key string, v at)) {
 			d.add(fmt.Errorf("%s has a merge key (<<): want its keys written out, or an alias for the whole", a.path))
 			continue
 		}
-		if _, ok := (at{"", k}).plain(); !ok || k.Value == "" {
-			d.add(fmt.Errorf("%s has the key %s: want a name", a.path, at{"", k}.text()))
+		if _, ok := (at{node: k}).plain(); !ok || k.Value == "" {
+			d.add(fmt.Errorf("%s has the key %s: want a name", a.path, at{node: k, secret: a.secret}.text()))
 			continue
 		}
 		if seen[k.Value] {
@@ -80,8 +80,12 @@ func (d *decoder) pairs(a at, each func(key string, v at)) {
 
 // untagged adds the problem of a mapping or a list that has a tag.
 func (d *decoder) untagged(a at) {
-	if tagged(a.node) {
-		d.add(fmt.Errorf("%s has the tag %s: want none", a.path, shorten(a.node.Tag)))
+	switch {
+	case !tagged(a.node):
+	case a.secret:
+		d.add(fmt.Errorf("%s has a tag: want none", a.path))
+	default:
+		d.add(fmt.Errorf("%s has the tag %s: want none", a.path, shorten(veiled(a.node.Tag))))
 	}
 }
 
@@ -94,14 +98,14 @@ func (d *decoder) unknown(v at, known []string) {
 // named adds the problem of a reference to what there is not.
 func (d *decoder) named(a at, err error) { d.add(fmt.Errorf("%s: %w", a.path, err)) }
 
-// missing is the error of a name without an instance.
+// missing is the error of a name, as it can be shown, without an instance.
 func missing(section, name string, available []string) error {
 	list := "(none)"
 	if len(available) > 0 {
 		slices.Sort(available)
 		list = listed(available, 50)
 	}
-	return fmt.Errorf("no resilience [%s] instance named [%s]; available: %s", section, shown(name), list)
+	return fmt.Errorf("no resilience [%s] instance named [%s]; available: %s", section, name, list)
 }
 
 // span is a range of durations: what a key takes besides the positive ones.

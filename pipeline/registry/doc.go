@@ -23,6 +23,9 @@
 // All errors of a document come at once, each with its path and the text as written; after 100 the rest is counted. What is written
 // never gives way to a default: a wait-duration above what max-wait is where it is not written is an error, and so on.
 //
+// No message repeats what may be a password: a URL is told without its user and the values of its query, any other text with an @
+// or with password= not at all, and where the store or its URL should stand, what is something else by its kind alone.
+//
 // YAML, JSON and Go maps go through one decoder. An alias may stand for a whole entry. Documents above 1 MiB, with more than 1,000
 // names in a section, nested deeper than 32 or with more than 50,000 values are refused.
 //
@@ -31,6 +34,14 @@
 // [Registry.Reload] changes parameters and keeps what the instances know; [Registry.Watch] does it when a file changes. A document
 // is tried whole on instances of its own before anything is touched, so that an invalid one changes nothing. A pipeline that a
 // reload removed stays, for who holds it, on parts that later reloads may change.
+//
+// What a program makes of the registry's pipelines (metrics, say) follows in the hook of [WithOnReload]. A hook that uses the
+// registry is an option of what makes it, so the registry is declared first:
+//
+//	var reg *registry.Registry
+//	reg, err = registry.LoadYAML(f, registry.WithOnReload(func(error) { _ = telemetry.WatchAll(reg) })) // otelx
+//	…
+//	err = errors.Join(telemetry.WatchAll(reg), reg.Watch(ctx, f.Name(), nil))
 //
 // enabled: false turns every pipeline of the registry into a plain call, those that a reload removed included: with one atomic
 // store for all of them, so that at each instant either all are on or all are off. When Reload has returned, no call that begins

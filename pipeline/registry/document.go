@@ -54,6 +54,7 @@ func readDocument(d *decoder, node *yaml.Node) *document {
 		}
 	}
 	if a := found["store"]; a != nil {
+		a.secret = true
 		doc.store.at = *a
 		readKeys(d, *a, storeKeys, doc.store, &doc.store.entry)
 	}
@@ -80,7 +81,7 @@ func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
 	if node == nil {
 		return a, false
 	}
-	doc := at{"the document", deref(node)}
+	doc := at{path: "the document", node: deref(node)}
 	d.untagged(doc)
 	if doc.null() {
 		return a, false
@@ -94,11 +95,11 @@ func findRoot(d *decoder, node *yaml.Node) (a at, ok bool) {
 		key := deref(doc.node.Content[i])
 		switch {
 		case key.Value != rootKey || key.Kind != yaml.ScalarNode || tagged(key):
-			others = append(others, at{"", key}.text())
+			others = append(others, at{node: key}.text())
 		case ok:
 			d.add(fmt.Errorf("%s stands there twice: want it once", rootKey))
 		default:
-			a, ok = at{rootKey, deref(doc.node.Content[i+1])}, true
+			a, ok = at{path: rootKey, node: deref(doc.node.Content[i+1])}, true
 		}
 	}
 	if !ok && len(others) > 0 {
@@ -133,8 +134,8 @@ func (doc *document) shares() bool {
 	return false
 }
 
-// apply puts a document in force, or changes nothing. It is called by one goroutine at a time.
-func (r *Registry) apply(node *yaml.Node) (err error) {
+// apply puts a document in force, or changes nothing; text is what it was read from, nil where that was no text. It is called by one goroutine at a time.
+func (r *Registry) apply(node *yaml.Node, text *digest) (err error) {
 	d := decoder{opts: &r.options}
 	doc := readDocument(&d, node)
 	r.mu.RLock()
@@ -155,7 +156,7 @@ func (r *Registry) apply(node *yaml.Node) (err error) {
 	r.timeouts.try(&d, &trial, doc.timeouts)
 	r.cooldowns.try(&d, &trial, doc.cooldowns)
 	doc.try(&d)
-	err = r.commit(&d, doc)
+	err = r.commit(&d, doc, text)
 	inForce = err == nil
 	return err
 }
@@ -184,7 +185,7 @@ func (r *Registry) chooseStore(d *decoder, doc *document) (opened bool) {
 
 // commit changes what is there, unless d has a problem or finds one. Everything in it was tried before; should it fail all the
 // same, it is undone.
-func (r *Registry) commit(d *decoder, doc *document) error {
+func (r *Registry) commit(d *decoder, doc *document, text *digest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -201,7 +202,11 @@ func (r *Registry) commit(d *decoder, doc *document) error {
 	if err := d.err(); err != nil {
 		return err
 	}
-	return r.switching(doc.enabled, func() error { return r.change(doc) })
+	if err := r.switching(doc.enabled, func() error { return r.change(doc) }); err != nil {
+		return err
+	}
+	r.text = text
+	return nil
 }
 
 // switching does what changes the registry so that no call meets half of it: off comes before everything else and on after it,

@@ -87,3 +87,23 @@ func ExampleRegistry_Reload() {
 	// <nil>
 	// <nil>
 }
+
+// A hook that uses the registry: it is declared before it is made, since the hook is an option of what makes it. In the place of
+// the printing a program has otelx follow its pipelines, as TestARegistryIsFollowedThroughReloads of that package does.
+func ExampleWithOnReload() {
+	const document = "resilience: { pipelines: { billing: { timeout: %s } } }"
+	var reg *registry.Registry
+	reg, err := registry.LoadYAML(strings.NewReader(fmt.Sprintf(document, "2s")), registry.WithOnReload(func(err error) {
+		fmt.Println(reg.MustPipeline("billing"), err)
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer reg.Close()
+	_ = reg.Reload(strings.NewReader(fmt.Sprintf(document, "5s")))
+	_ = reg.Reload(strings.NewReader(fmt.Sprintf(document, "soon")))
+	// Output:
+	// billing: timeout "billing" 5s > fn <nil>
+	// billing: timeout "billing" 5s > fn resilience.pipelines.billing.timeout: no resilience [time-limiter] instance named [soon]; available: (none)
+}

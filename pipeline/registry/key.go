@@ -4,20 +4,19 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/leaf"
 )
 
 // key is one setting of a section: how it is read, and how what is in force is shown.
 type key[S any] struct {
-	name  string
-	read  func(d *decoder, a at, s *S)
-	show  func(s *S) string // "" = not set, and without effect
-	null  bool              // null means something here; elsewhere it is "not set"
-	fixed bool              // a reload may not change it for an instance that is shared
+	name   string
+	read   func(d *decoder, a at, s *S)
+	show   func(s *S) string // "" = not set, and without effect
+	null   bool              // null means something here; elsewhere it is "not set"
+	fixed  bool              // a reload may not change it for an instance that is shared
+	secret bool              // what stands there may hold a password
 }
 
 // entry is what every section knows of one instance as it was configured.
@@ -37,7 +36,7 @@ func (e *entry) place(key string) at {
 	if a, ok := e.set[key]; ok {
 		return a
 	}
-	return at{join(e.at.path, key), absent}
+	return at{path: join(e.at.path, key), node: absent}
 }
 
 // readKeys reads the settings of one entry.
@@ -52,6 +51,7 @@ func readKeys[S any](d *decoder, a at, keys []key[S], s *S, e *entry) {
 		if v.null() && !keys[i].null {
 			return
 		}
+		v.secret = v.secret || keys[i].secret
 		e.set[name] = v
 		problems := d.count()
 		keys[i].read(d, v, s)
@@ -206,68 +206,4 @@ func outageKey[S any](field func(*S) *leaf.Outage) key[S] {
 func fixed[S any](k key[S]) key[S] {
 	k.fixed = true
 	return k
-}
-
-// translate adds what New of a leaf found, in the words of the document: the leaf's message is "pkg "name": Field is value:
-// want …", and keys tells the key of each field.
-func (d *decoder) translate(e *entry, pkg string, keys map[string]string, err error) {
-	if err == nil {
-		return
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, one := range many.Unwrap() {
-			d.translate(e, pkg, keys, one)
-		}
-		return
-	}
-	message, found := strings.CutPrefix(err.Error(), check.Called(pkg, e.name)+": ")
-	if !found {
-		message = strings.TrimPrefix(err.Error(), pkg+": ")
-	}
-	field, rest, ok1 := strings.Cut(message, " is ")
-	value, want, ok2 := cutLast(rest, ": want ")
-	name, ok3 := keys[field]
-	if !ok1 || !ok2 || !ok3 {
-		d.add(&leafError{e.at.path + ": " + message, err})
-		return
-	}
-	if a, ok := e.set[name]; ok {
-		value = a.text()
-	} else if value == "nil" {
-		value = "absent"
-	}
-	d.add(&leafError{join(e.at.path, name) + " is " + value + ": want " + kebab(keys).Replace(want), err})
-}
-
-// leafError is a leaf's error in the words of the document.
-type leafError struct {
-	text string
-	err  error
-}
-
-func (e *leafError) Error() string { return e.text }
-
-// Unwrap is the leaf's own.
-func (e *leafError) Unwrap() error { return e.err }
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}
-
-// kebab replaces the names of fields by those of keys, longer ones first.
-func kebab(keys map[string]string) *strings.Replacer {
-	fields := make([]string, 0, len(keys))
-	for f := range keys {
-		fields = append(fields, f)
-	}
-	slices.SortFunc(fields, func(a, b string) int { return len(b) - len(a) })
-	// Where a leaf takes 0 for "not set", the document leaves the key out.
-	pairs := []string{"breaker.Off", "off", "breaker.NoLease", "0", "0 without MaxWait", "none without max-wait"}
-	for _, f := range fields {
-		pairs = append(pairs, f, keys[f])
-	}
-	return strings.NewReplacer(pairs...)
 }

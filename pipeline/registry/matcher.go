@@ -77,7 +77,7 @@ func (d *decoder) matchers(a at) matchers {
 		}
 		fn, ok := d.opts.matcher(name)
 		if !ok {
-			d.named(item, fmt.Errorf("no matcher named [%s]; available: %s", shown(name), listed(d.opts.matcherNames(), 50)))
+			d.named(item, fmt.Errorf("no matcher named [%s]; available: %s", printable(veiled(name)), listed(d.opts.matcherNames(), 50)))
 			continue
 		}
 		m.names, fns = append(m.names, name), append(fns, fn)

@@ -11,14 +11,26 @@ import (
 // at is a place in a document: every message begins with its path. YAML, JSON and Go maps all become these nodes, so that
 // there is one decoder.
 type at struct {
-	path string
-	node *yaml.Node
+	path   string
+	node   *yaml.Node
+	secret bool // nothing of what stands here is shown, since it may be a password
 }
 
-// into is the place below a, under a key that stands in the document. A key that would read as several is quoted.
-func (a at) into(key string, n *yaml.Node) at { return at{join(a.path, key), deref(n)} }
+// into is the place below a, under a key that stands in the document. Below one that is secret a plain scalar is where it belongs,
+// and is shown; for anything else somebody may have mistaken what is secret.
+func (a at) into(key string, n *yaml.Node) at {
+	if a.secret {
+		key = veiled(key)
+	}
+	below := at{path: join(a.path, key), node: deref(n)}
+	_, plain := below.plain()
+	below.secret = a.secret && !plain
+	return below
+}
 
+// join is a path in a message. A key that would read as several is quoted.
 func join(path, key string) string {
+	key = veiledName(key)
 	if key == "" || strings.ContainsAny(key, ".[]\" \t\n:") || !strconv.CanBackquote(key) {
 		return path + "[" + strconv.Quote(shorten(key)) + "]"
 	}
@@ -62,7 +74,7 @@ func (a at) text() string {
 	case yaml.MappingNode:
 		return "a mapping"
 	case yaml.SequenceNode:
-		if items := a.items(); len(items) <= 8 && scalars(items) {
+		if items := a.items(); !a.secret && len(items) <= 8 && scalars(items) {
 			texts := make([]string, len(items))
 			for i, item := range items {
 				texts[i] = item.text()
@@ -71,10 +83,15 @@ func (a at) text() string {
 		}
 		return "a list"
 	}
-	text := shorten(n.Value)
+	if a.secret && !a.null() {
+		return "a text"
+	}
+	text := shorten(veiled(n.Value))
 	switch {
 	case tagged(n):
-		return shorten(n.Tag) + " " + text
+		return shorten(veiled(n.Tag)) + " " + text
+	case text == concealment:
+		return text
 	case n.Style&yaml.SingleQuotedStyle != 0 && strconv.CanBackquote(text):
 		return "'" + text + "'"
 	case n.Style&^yaml.FlowStyle != 0, n.Value == "" && n.Tag != "!!null":
@@ -98,7 +115,7 @@ func shorten(text string) string {
 func (a at) items() []at {
 	items := make([]at, len(a.node.Content))
 	for i, n := range a.node.Content {
-		items[i] = at{fmt.Sprintf("%s[%d]", a.path, i), deref(n)}
+		items[i] = at{path: fmt.Sprintf("%s[%d]", a.path, i), node: deref(n), secret: a.secret}
 	}
 	return items
 }

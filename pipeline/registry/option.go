@@ -85,9 +85,10 @@ func WithOnRetry(f func(context.Context, retry.Scheduled)) Option {
 func WithOnStore(f leaf.OnStore) Option { return func(o *options) { o.onStore = f } }
 
 // WithOnReload is told the result of every [Registry.Reload] and of every change that a [Registry.Watch] finds, nil for one that
-// is in force now; nil = nobody is told. It hears all that Watch's onError hears, before it and with the same error: of a file by
-// its path, also that it is gone. It runs on the goroutine that reloads, after everything else, and may use the registry, but not
-// reload or close it. slogx.OnReload is one.
+// is in force now; nil = nobody is told. Loading is none of them. It hears all that Watch's onError hears, before it and with the
+// same error: of a file by its path, also that it is gone. It runs on the goroutine that reloads, after everything else, and may
+// use the registry, but not reload or close it: declare that before it is made, as the example does. slogx.OnReload is one; to
+// have otelx follow what a reload brought, it is func(error) { _ = telemetry.WatchAll(reg) }.
 func WithOnReload(f func(err error)) Option { return func(o *options) { o.onReload = f } }
 
 // WithRetryAfter is retry.Config.RetryAfter of every retry; nil = the default there.

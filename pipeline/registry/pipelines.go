@@ -185,6 +185,23 @@ var pipelineFields = map[string]string{
 	"Breaker": "circuit-breaker", "Retry": "retry", "Bulkhead": "bulkhead", "RateLimit": "rate-limiter",
 }
 
+// elsewhere is where the parts of s say what Build compares with the pipeline's times.
+func (doc *document) elsewhere(s *pipelineSpec) map[string]at {
+	places := map[string]at{}
+	if b := doc.bulkheads.specs[s.bulkhead]; b != nil {
+		places["bulkhead lease"] = b.place("permit-ttl")
+	}
+	if b := doc.breakers.specs[s.breaker]; b != nil {
+		places["breaker lease"] = b.place("half-open-probe-timeout")
+	}
+	if r := doc.retries.specs[s.retry]; r != nil {
+		if b := doc.budgets.specs[r.budget]; b != nil {
+			places["retry budget Hold"] = b.place("hold")
+		}
+	}
+	return places
+}
+
 // made says whether the trial has every instance that s names.
 func (doc *document) made(s *pipelineSpec) bool {
 	return in(doc.timeouts.trial, s.total.name) && in(doc.timeouts.trial, s.attempt.name) && in(doc.retries.trial, s.retry) &&
@@ -219,7 +236,7 @@ func (doc *document) try(d *decoder) {
 		}
 		p, err := b.Build()
 		if err != nil {
-			d.translate(&s.entry, "pipeline", pipelineFields, err)
+			d.translateElsewhere(&s.entry, "pipeline", pipelineFields, doc.elsewhere(s), err)
 		} else if p.Name() != s.name {
 			d.add(fmt.Errorf("%s: WithPipeline returned a builder named %q: want the one that it was given", s.at.path, shorten(p.Name())))
 		}

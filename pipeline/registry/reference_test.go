@@ -3,6 +3,7 @@ package registry
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,31 @@ func TestTheReferenceHasEveryKeyAndNoOther(t *testing.T) {
 		told = append(told, name)
 	}
 	assert.ElementsMatch(t, known, told)
+}
+
+// A key that an instance of its own takes, and makes no use of, says so where it stands.
+func TestTheReferenceSaysWhichKeysHaveNoEffectWithoutShared(t *testing.T) {
+	_, comments := reference(t)
+	var say, have []string
+	for name, comment := range comments {
+		if strings.Contains(comment, "no effect without shared") {
+			say = append(say, name)
+		}
+	}
+	const shared = "on-outage: fail-open, instances: 2, idle-ttl: 5h, min-reporters: 2, prefetch: 1, permit-ttl: 5h"
+	for section, keys := range map[string][]string{
+		"circuit-breaker": namesOf(breakerKind.keys), "rate-limiter": namesOf(limitKind.keys), "bulkhead": namesOf(slotsKind.keys), "cooldown": namesOf(cooldownKind.keys),
+	} {
+		required := map[string]string{"rate-limiter": "refill-rate: 5", "bulkhead": "max-concurrent: 5"}[section]
+		for pair := range strings.SplitSeq(shared, ", ") {
+			if key, _, _ := strings.Cut(pair, ":"); slices.Contains(keys, key) {
+				r := loaded(t, "resilience: {"+section+": {a: {"+strings.Trim(required+", "+pair, ", ")+"}}}")
+				assert.False(t, slices.ContainsFunc(r.Describe().Instances[0].Settings, func(s Setting) bool { return s.Key == key }), "%s %s has an effect", section, key)
+				have = append(have, section+"."+key)
+			}
+		}
+	}
+	assert.ElementsMatch(t, have, say)
 }
 
 func TestTheReferenceLoadsAndSetsWhatItSays(t *testing.T) {

@@ -29,6 +29,7 @@ type Registry struct {
 
 	mu           sync.RWMutex // guards what follows
 	closed       bool
+	text         *digest       // of the document in force; nil = it was no text
 	on           toggle.Switch // what all pipelines go by; turned under mu
 	store        *store
 	retries      *shelf[retrySpec, *retry.Retry]
@@ -62,25 +63,29 @@ func LoadJSON(r io.Reader, opts ...Option) (*Registry, error) { return loadText(
 // LoadMap makes a registry of Go values, as LoadYAML does: maps with string keys, slices, strings, booleans, numbers (which are
 // seconds where a duration is wanted), time.Duration and nil. A nil or empty map is an empty document.
 func LoadMap(m map[string]any, opts ...Option) (*Registry, error) {
-	return load(func() (*yaml.Node, error) { return parseMap(m) }, opts)
-}
-
-func loadText(from io.Reader, parse func([]byte) (*yaml.Node, error), opts []Option) (*Registry, error) {
-	return load(func() (*yaml.Node, error) {
-		text, err := read(from)
-		if err != nil {
-			return nil, err
-		}
-		return parse(text)
+	return load(func() (*yaml.Node, *digest, error) {
+		node, err := parseMap(m)
+		return node, nil, err
 	}, opts)
 }
 
-func load(parse func() (*yaml.Node, error), opts []Option) (*Registry, error) {
+func loadText(from io.Reader, parse func([]byte) (*yaml.Node, error), opts []Option) (*Registry, error) {
+	return load(func() (*yaml.Node, *digest, error) {
+		text, err := read(from)
+		if err != nil {
+			return nil, nil, err
+		}
+		node, err := parse(text)
+		return node, digestOf(text), err
+	}, opts)
+}
+
+func load(parse func() (*yaml.Node, *digest, error), opts []Option) (*Registry, error) {
 	o, err := newOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	node, err := parse()
+	node, text, err := parse()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +95,7 @@ func load(parse func() (*yaml.Node, error), opts []Option) (*Registry, error) {
 		bulkheads: newShelf(slotsKind), timeouts: newShelf(timeoutKind), cooldowns: newShelf(cooldownKind),
 	}
 	r.life, r.stop = context.WithCancel(context.Background())
-	if err := r.apply(node); err != nil {
+	if err := r.apply(node, text); err != nil {
 		r.stop()
 		return nil, err
 	}
@@ -134,7 +139,7 @@ func (r *Registry) Pipeline(name string) (*pipeline.Pipeline, error) {
 	if h := r.pipelines[name]; h != nil {
 		return h.pipeline, nil
 	}
-	return nil, missing("pipelines", name, slices.Collect(maps.Keys(r.pipelines)))
+	return nil, missing("pipelines", shown(name), slices.Collect(maps.Keys(r.pipelines)))
 }
 
 // MustPipeline is Pipeline that panics instead.

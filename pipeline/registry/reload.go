@@ -52,7 +52,7 @@ func (r *Registry) parsed(text []byte) error {
 	if a, ok := findRoot(&quiet, node); quiet.count() == 0 && (!ok || a.null()) {
 		return errSilent
 	}
-	return r.apply(node)
+	return r.apply(node, digestOf(text))
 }
 
 // reloaded is one reload at a time, told to the hook in that order.

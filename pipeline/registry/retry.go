@@ -102,7 +102,7 @@ func readJitter(d *decoder, a at, s *retrySpec) {
 		return
 	}
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
-		share := at{a.path, scalar("!!float", percent)}
+		share := at{path: a.path, node: scalar("!!float", percent)}
 		var quiet decoder
 		f, ok := quiet.decimal(share, 0, 100, "")
 		if !ok {

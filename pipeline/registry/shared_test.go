@@ -200,7 +200,7 @@ func TestIdleTTLNullZeroAndNegativeMeanNever(t *testing.T) {
 }
 
 func TestALeaseShorterThanThePipelinesTimeIsAnError(t *testing.T) {
-	assert.Equal(t, []string{"resilience.pipelines.p: bulkhead lease is 1s: want at least the 5s that the timeouts let a call last"},
+	assert.Equal(t, []string{"resilience.bulkhead.a.permit-ttl is 1s: want at least the 5s that the timeouts let a call last (for resilience.pipelines.p)"},
 		problems(t, "resilience: {store: {redis: 'redis://127.0.0.1:1'}, bulkhead: {a: {max-concurrent: 1, permit-ttl: 1s, shared: true}}, pipelines: {p: {timeout: 5s, bulkhead: a}}}"))
 }
 

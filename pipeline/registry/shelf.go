@@ -61,7 +61,7 @@ type plan[S, T any] struct {
 // blank is an entry without a single setting.
 func (k *kind[S, T]) blank(path, name string) *S {
 	s := new(S)
-	*k.entry(s) = entry{name: name, at: at{join(path+"."+k.section, name), nothing}}
+	*k.entry(s) = entry{name: name, at: at{path: join(path+"."+k.section, name), node: nothing}}
 	return s
 }
 
@@ -107,7 +107,7 @@ func (k *kind[S, T]) refer(d *decoder, p *plan[S, T], root string, a at, name st
 		k.check(d, p.specs[name])
 		return
 	}
-	d.named(a, missing(k.section, name, slices.Collect(maps.Keys(p.specs))))
+	d.named(a, missing(k.section, printable(veiled(name)), slices.Collect(maps.Keys(p.specs))))
 }
 
 // try makes every valid instance of p anew, to be thrown away unless it is the first of its name.
@@ -204,7 +204,7 @@ func (s *shelf[S, T]) get(name string) (item T, ok bool, err error) {
 	if s.all && name != "" {
 		return item, false, nil
 	}
-	return item, false, missing(s.section, name, slices.Collect(maps.Keys(s.now)))
+	return item, false, missing(s.section, shown(name), slices.Collect(maps.Keys(s.now)))
 }
 
 // serve makes the default instance of a section without entries.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,14 @@ func read(r io.Reader) ([]byte, error) {
 		return nil, errors.New("registry: the document is not UTF-8")
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // the mark of UTF-8, which some editors write
+}
+
+// digest tells one text from another.
+type digest [sha256.Size]byte
+
+func digestOf(text []byte) *digest {
+	sum := digest(sha256.Sum256(text))
+	return &sum
 }
 
 // parseAny is JSON where text is JSON, and else YAML.

@@ -1,12 +1,10 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,7 +27,12 @@ type store struct {
 }
 
 var storeKeys = []key[store]{
-	{name: "redis", read: readURL, show: func(s *store) string { return concealed(s.redis) }},
+	{name: "redis", read: readURL, secret: true, show: func(s *store) string {
+		if s.redis == "" {
+			return ""
+		}
+		return printable(concealed(s.redis))
+	}},
 	durationKey("timeout", positive, func(s *store) *time.Duration { return &s.timeout }),
 	{name: "prefix", read: readPrefix, show: func(s *store) string { return s.prefix }},
 	outageKey(func(s *store) *leaf.Outage { return &s.outage }),
@@ -37,7 +40,7 @@ var storeKeys = []key[store]{
 }
 
 func newStore(root string) *store {
-	return &store{entry: entry{at: at{join(root, "store"), nothing}}, timeout: redisscript.DefaultTimeout, prefix: redisscript.DefaultPrefix, instances: 1}
+	return &store{entry: entry{at: at{path: join(root, "store"), node: nothing, secret: true}}, timeout: redisscript.DefaultTimeout, prefix: redisscript.DefaultPrefix, instances: 1}
 }
 
 // readURL keeps what redis.ParseURL takes. Nothing is dialled: not now, and not when the client is made.
@@ -48,39 +51,19 @@ func readURL(d *decoder, a at, s *store) {
 	case !ok:
 		d.bad(a, "a URL such as redis://127.0.0.1:6379/0")
 	case err != nil: // its text may repeat the password
-		d.add(fmt.Errorf("%s is %s: want a URL such as redis://127.0.0.1:6379/0 (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)", a.path, cmp.Or(concealed(text), `""`)))
+		is := `""`
+		if text != "" {
+			is = "a text without a scheme"
+		}
+		if urlScheme.MatchString(text) {
+			is = printable(concealed(text))
+		}
+		d.add(fmt.Errorf("%s is %s: want a URL such as redis://127.0.0.1:6379/0 (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)", a.path, is))
 	case o.MinIdleConns > 0:
-		d.add(fmt.Errorf("%s is %s: want it without min_idle_conns, since loading never dials the store (use WithClient)", a.path, concealed(text)))
+		d.add(fmt.Errorf("%s is %s: want it without min_idle_conns, since loading never dials the store (use WithClient)", a.path, printable(concealed(text))))
 	default:
 		s.redis = text
 	}
-}
-
-// concealed is a URL without its user, and without the values of its query: neither messages nor Describe show a password.
-func concealed(url string) string {
-	at := strings.LastIndexByte(url, '@')
-	host, query, asks := strings.Cut(url[at+1:], "?")
-	if asks {
-		host += "?" + hidden(query)
-	}
-	if at < 0 {
-		return shown(host)
-	}
-	scheme, _, ok := strings.Cut(url[:at], "://")
-	if !ok {
-		return shown("…@" + host)
-	}
-	return shown(scheme + "://…@" + host)
-}
-
-// hidden is a query without its values.
-func hidden(query string) string {
-	settings := strings.Split(query, "&")
-	for i, s := range settings {
-		name, _, _ := strings.Cut(s, "=")
-		settings[i] = name + "=…"
-	}
-	return strings.Join(settings, "&")
 }
 
 func readPrefix(d *decoder, a at, s *store) {

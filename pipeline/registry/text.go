@@ -9,8 +9,11 @@ import (
 )
 
 // shown is a name in a message or on a page: as it is, unless it would be read as something else there.
-func shown(name string) string {
-	text := shorten(name)
+func shown(name string) string { return printable(veiledName(name)) }
+
+// printable is a short text without anything that would be read as what is around it.
+func printable(long string) string {
+	text := shorten(long)
 	for _, r := range text {
 		if !unicode.IsPrint(r) || strings.ContainsRune(`[],"`, r) {
 			return strconv.Quote(text)

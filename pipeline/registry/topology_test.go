@@ -72,15 +72,16 @@ func TestTheStoresURLs(t *testing.T) {
 		assert.NotNil(t, loaded(t, "resilience: {store: {redis: '"+url+"'}, cooldown: {a: {shared: true}}}").store.client, url)
 	}
 	const want = ": want a URL such as redis://127.0.0.1:6379/0 (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)"
+	const noScheme = "a text without a scheme"
 	for url, shown := range map[string]string{
-		"redis-sentinel://h:1/mymaster": "redis-sentinel://h:1/mymaster", "redis+cluster://h": "redis+cluster://h", "": `""`, "127.0.0.1:6379": "127.0.0.1:6379",
-		"redis://h:1?password=hush&foo=1": "redis://h:1?password=…&foo=…", "redis://u:hush@h:1/?foo=hush": "redis://…@h:1/?foo=…", "u:hush@h": "…@h",
+		"redis-sentinel://h:1/mymaster": "redis-sentinel://h:1/mymaster", "redis+cluster://h": "redis+cluster://h", "": `""`, "127.0.0.1:6379": noScheme,
+		"redis://h:1?password=hush&foo=1": "redis://h:1?password=…&foo=…", "redis://u:hush@h:1/?foo=hush": "redis://…@h:1/?foo=…", "u:hush@h": noScheme, "redis://h:x/0?hush": "redis://…",
 	} {
 		assert.Equal(t, []string{"resilience.store.redis is " + shown + want}, problems(t, "resilience: {store: {redis: '"+url+"'}}"))
 	}
 	assert.Equal(t, []string{"resilience.store.redis is redis://h:1?min_idle_conns=…: want it without min_idle_conns, since loading never dials the store (use WithClient)"},
 		problems(t, "resilience: {store: {redis: 'redis://h:1?min_idle_conns=3'}}"))
-	assert.Equal(t, []string{"resilience.store.redis is 5: want a URL such as redis://127.0.0.1:6379/0" + " (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)"},
+	assert.Equal(t, []string{"resilience.store.redis is " + noScheme + ": want a URL such as redis://127.0.0.1:6379/0" + " (rediss for TLS, unix for a socket; Sentinel and Cluster need registry.WithClient)"},
 		problems(t, "resilience: {store: {redis: 5}}"))
 	assert.Equal(t, []string{"resilience.store.redis is missing: want a URL such as redis://127.0.0.1:6379/0, or registry.WithClient, where instances are shared"},
 		problems(t, "resilience: {cooldown: {a: {shared: true}}}"))

@@ -16,7 +16,7 @@ func TestWhatIsWrittenNeverGivesWayToADefault(t *testing.T) {
 		"retry: {a: {jitter: 6s, max-wait: 5s}}":                            "resilience.retry.a.jitter is 6s: want at most max-wait, 5s",
 		"retry: {a: {max-wait: 50ms}}":                                      "resilience.retry.a.max-wait is 50ms: want at least wait-duration, 100ms",
 		"circuit-breaker: {a: {max-open-for: 4s}}":                          "resilience.circuit-breaker.a.max-open-for is 4s: want at least wait-duration-in-open, 5s",
-		"circuit-breaker: {a: {slow-rate: 0.4}}":                            "resilience.circuit-breaker.a.slow-rate is 0.4: want 0 where slow-call is off",
+		"circuit-breaker: {a: {slow-rate: 0.4}}":                            "resilience.circuit-breaker.a.slow-rate is 0.4: want none without slow-call",
 		"circuit-breaker: {a: {consecutive: 20}}":                           "resilience.circuit-breaker.a.consecutive is 20: want less than minimum-number-of-calls, which is 20 by default: it could never be reached",
 		"circuit-breaker: {a: {consecutive: 9, window-size: 9}}":            "resilience.circuit-breaker.a.consecutive is 9: want less than minimum-number-of-calls, which is 9 by default: it could never be reached",
 		"circuit-breaker: {a: {open-growth: 2, wait-duration-in-open: 5m}}": "resilience.circuit-breaker.a.open-growth is 2: want a max-open-for as well, above wait-duration-in-open: by default it is 5m0s, and nothing would grow",

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -27,8 +26,9 @@ const (
 // a mounted Kubernetes ConfigMap changes) are found like a file that was written. A change is in force when it was seen twice,
 // so that a file which is being written is left alone. One that is gone, empty or invalid changes nothing, and is told to
 // onError once, by its path; the next change is looked at again. What onError hears, [WithOnReload] has heard before, with the
-// same error; that a change is in force it alone hears. The content that the file has now counts as a change, unless Watch itself
-// put it in force already. A change that keeps the file's size and time stamp (cp -p) is found within 10 s.
+// same error; that a change is in force it alone hears. The content that the file has now counts as a change, unless it is the text
+// that is in force (that LoadYAML or LoadJSON read, or the last Reload). A change that keeps the file's size and time stamp (cp -p)
+// is found within 10 s.
 //
 // nil onError = nobody is told. onError runs on a goroutine of Watch's and must not call Close: a panic in it, as in every
 // goroutine, ends the program; [runtime.Goexit] ends nothing but that look.
@@ -47,7 +47,7 @@ func (r *Registry) Watch(ctx context.Context, path string, onError func(error)) 
 	if r.closed {
 		return errClosed
 	}
-	w := &watcher{path: path, reload: r.reloadFile(path), onError: onError, clock: clock.Of(r.clock)}
+	w := &watcher{path: path, reload: r.reloadFile(path), onError: onError, clock: clock.Of(r.clock), inForce: r.text}
 	r.watches.Go(func() {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -66,9 +66,9 @@ type watcher struct {
 
 	seen    os.FileInfo // of the last look that read the file; nil = read it
 	unread  int         // looks since then
-	pending *[sha256.Size]byte
-	inForce *[sha256.Size]byte // the last content that was tried, valid or not
-	told    string             // the trouble that was told last
+	pending *digest
+	inForce *digest // of the last content that was tried, valid or not; at first, of what is in force
+	told    string  // the trouble that was told last
 }
 
 func (w *watcher) run(ctx context.Context) {
@@ -105,7 +105,7 @@ func (w *watcher) look(ctx context.Context) {
 	case !changed:
 		return
 	}
-	sum := sha256.Sum256(text)
+	sum := *digestOf(text)
 	switch {
 	case w.inForce != nil && *w.inForce == sum:
 		w.pending, w.told = nil, ""

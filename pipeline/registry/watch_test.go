@@ -83,7 +83,7 @@ func written(text string) func(w *watched) { return func(w *watched) { w.write(w
 func TestWatchPutsAChangeInForceWhenItWasSeenTwice(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.poll(1)
-	w.expect(2, "in force")
+	w.expect(2)
 	w.write(w.path, attempts(3))
 	w.poll(1)
 	w.expect(2)
@@ -97,7 +97,7 @@ func TestWatchFollowsAFileReplacedByRename(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.age(w.path)
 	w.poll(2)
-	w.expect(2, "in force")
+	w.expect(2)
 	next := filepath.Join(w.dir, "next")
 	w.write(next, attempts(4))
 	w.age(next) // the same size, and no newer
@@ -109,7 +109,7 @@ func TestWatchFollowsAFileReplacedByRename(t *testing.T) {
 func TestWatchLeavesAFileAloneThatIsBeingWritten(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.poll(1)
-	w.expect(2, "in force")
+	w.expect(2)
 	w.write(w.path, "")
 	w.poll(3)
 	w.expect(2, "registry: watching: DIR/resilience.yaml is empty")
@@ -126,7 +126,7 @@ func TestWatchLeavesAFileAloneThatIsBeingWritten(t *testing.T) {
 func TestWatchKeepsTheOldPlanUntilTheNewOneIsValid(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.poll(1)
-	w.expect(2, "in force")
+	w.expect(2)
 	w.write(w.path, attempts(99))
 	w.poll(6)
 	w.expect(2, "DIR/resilience.yaml: resilience.retry.a.max-attempts is 99: want a whole number from 1 to 64")
@@ -138,7 +138,7 @@ func TestWatchKeepsTheOldPlanUntilTheNewOneIsValid(t *testing.T) {
 func TestWatchWaitsForAFileThatWasRemoved(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.poll(1)
-	w.expect(2, "in force")
+	w.expect(2)
 	require.NoError(t, os.Remove(w.path))
 	w.poll(4)
 	w.expect(2, "registry: watching: stat DIR/resilience.yaml: no such file or directory")
@@ -165,7 +165,7 @@ func TestWatchFollowsASwappedSymlinkAsAConfigMapChanges(t *testing.T) {
 		require.NoError(t, os.Symlink(filepath.Join("..data", "resilience.yaml"), w.path))
 	})
 	w.poll(2)
-	w.expect(2, "in force")
+	w.expect(2)
 	version(w, "v2", attempts(8))
 	w.poll(2)
 	w.expect(8, "in force")
@@ -183,7 +183,7 @@ func TestWatchReadsAnOldFileOnlyWhenItChanged(t *testing.T) {
 	w := watch(t, written(attempts(2)))
 	w.age(w.path)
 	w.poll(3)
-	w.expect(2, "in force")
+	w.expect(2)
 	one := &watcher{path: w.path, reload: func([]byte, error) error { return nil }, onError: func(error) {}}
 	_, changed, err := one.fetch()
 	require.NoError(t, err)

@@ -83,9 +83,10 @@ func store(kind string) string {
 	}
 }
 
-// OnReload is for the hooks of package registry: WithOnReload, which hears of every reload, or Watch's onError, which hears of one file's
-// troubles alone. What could not be put in force is an Error, and what was in force still is; nil, which is a configuration that is
-// in force now, is an Info. WithOnReload hears all that onError does: who gives it to both gets each trouble twice. l nil = slog.Default.
+// OnReload is for the hooks of package registry: WithOnReload, which hears of every reload, or Watch's onError, which hears of
+// one file's troubles alone. What could not be put in force is an Error, and what was in force still is; nil, which is a
+// configuration that is in force now, is an Info. A start is none: a Watch that finds the file as it was loaded tells nothing.
+// WithOnReload hears all that onError does: who gives it to both gets each trouble twice. l nil = slog.Default.
 func OnReload(l *slog.Logger, opts ...Option) func(err error) {
 	w := newWriter(l, opts)
 	return func(err error) {

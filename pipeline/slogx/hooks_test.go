@@ -110,6 +110,26 @@ func TestAReloadThatFailed(t *testing.T) {
 	})
 }
 
+// A program that watches the file it has loaded has reloaded nothing yet, and its log does not say so.
+func TestAStartIsNoReload(t *testing.T) {
+	const document = "resilience: { bulkhead: { db: { max-concurrent: 1 } } }"
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "resilience.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(document), 0o600))
+		lines := newPad(slog.LevelDebug)
+		f, err := os.Open(path)
+		require.NoError(t, err)
+		defer f.Close()
+		reg, err := registry.LoadYAML(f, registry.WithOnReload(slogx.OnReload(slog.New(lines))))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, reg.Close()) }()
+		require.NoError(t, reg.Watch(t.Context(), path, nil))
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Empty(t, lines.taken())
+	})
+}
+
 // Everything that a registry's reloads come to, in force or not, by whichever way they came.
 func TestReloadsOfARegistry(t *testing.T) {
 	const document = "resilience: { bulkhead: { db: { max-concurrent: 1 } } }"
@@ -127,6 +147,11 @@ func TestReloadsOfARegistry(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"ERROR configuration not reloaded error=registry: watching: stat " + path + ": no such file or directory"}, lines.taken())
 		require.NoError(t, os.WriteFile(path, []byte(document), 0o600))
+		<-time.After(10 * time.Second)
+		require.Empty(t, lines.taken(), "it is in force already")
+		next := path + ".next"
+		require.NoError(t, os.WriteFile(next, []byte("resilience: { bulkhead: { db: { max-concurrent: 2 } } }"), 0o600))
+		require.NoError(t, os.Rename(next, path))
 		<-time.After(10 * time.Second)
 		require.Equal(t, []string{"INFO configuration reloaded"}, lines.taken())
 	})
