@@ -95,9 +95,12 @@ func (a *admission) settle(ctx context.Context, o leaf.Outcome) {
 func (a *admission) settleAt(guards []layer, ctx context.Context, o leaf.Outcome, now reading.Instant) (fresh bool) {
 	for fresh = true; fresh && a.held > 0 && guards[a.held-1].at != nil; {
 		a.held--
-		if a.late&(1<<a.held) == 0 {
-			quiet, _ := a.permits[a.held].SettleAt(ctx, o, now)
-			fresh = quiet || guards[a.held].quiet
+		switch p := &a.permits[a.held]; {
+		case a.late&(1<<a.held) != 0:
+		case guards[a.held].quiet:
+			_ = p.Settle(ctx, o)
+		default:
+			fresh, _ = p.SettleAt(ctx, o, now)
 		}
 	}
 	fresh = fresh && a.held == 0

@@ -65,7 +65,7 @@ type layer struct {
 	guard   leaf.Guard
 	at      sharer // guard, where it can be asked with a reading of the attempt's; nil = it cannot …
 	reads   bool   // … and goes by it
-	quiet   bool   // … and settles without taking time
+	quiet   bool   // … and settles without taking time, or going by it
 	kind    kind
 	retried bool // its refusals are retried, by opt-in
 }

@@ -17,5 +17,5 @@ func (i Instant) Nanoseconds() int64 { return i.ns }
 type Sharing struct {
 	Self  any  // the guard: one that embeds it, and may have an Acquire or a Settle of its own, is not it
 	Reads bool // its AcquireAt goes by the reading, which must be fresh; otherwise it only says whether it waited
-	Quiet bool // its Settle takes no time: it tells no hook
+	Quiet bool // its Settle takes no time and goes by none: it tells no hook, and there is no SettleAt
 }
