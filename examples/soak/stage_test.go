@@ -132,10 +132,7 @@ func (s *stage) newTarget() *target {
 		b = b.Observe(observe)
 	}
 	t.plans = []pipeline.Builder{b}
-	if withBreaker && withRetry {
-		t.plans = append(t.plans, b.BreakerOutsideRetry())
-	}
-	for _, next := range []pipeline.Builder{b.RetryOnBulkheadFull(), b.RetryOnRateLimited()} {
+	for _, next := range []pipeline.Builder{b.BreakerOutsideRetry(), b.RetryOnBulkheadFull(), b.RetryOnRateLimited()} {
 		if _, err := next.Build(); err == nil {
 			t.plans = append(t.plans, next)
 		}
