@@ -61,9 +61,8 @@ type Outcome struct {
 
 // Judged is what guards are told of an outcome that was found by the clock and the contexts alone: somebody's refusal that
 // came out of the callback is [Ignored], through however many pipelines (pipeline.RanError), then an error that is a [Judge] has
-// its say. A success, a [Panicked] and a [NotRun]
-// (whose Err did not come out of the callback) stay as they are. [Do] and the pipeline apply it; whoever settles permits by
-// hand may too.
+// its say. A success, a [Panicked] and a [NotRun] (whose Err did not come out of the callback) stay as they are. [Do] and the
+// pipeline apply it; whoever settles permits by hand may too.
 func (o Outcome) Judged() Outcome {
 	if o.Err == nil || o.Verdict == Panicked || o.Verdict == NotRun {
 		return o

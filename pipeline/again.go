@@ -41,7 +41,7 @@ func (c *call) giveUp() bool {
 // afterFailure: fn ran and failed.
 func (c *call) afterFailure() bool {
 	c.hint()
-	if !c.looping || nestedRefusal(c.failure) || c.cutRefusal() {
+	if !c.looping || refusal.Nested(c.failure) || c.cutRefusal() {
 		return c.stop(c.failure)
 	}
 	if final := c.loop.Judge(c.ctx, c.failure); final != nil {
@@ -148,12 +148,6 @@ func (c *call) hint() {
 	}
 }
 
-// nestedRefusal says that a refusal deeper down came out of fn as the nested pipeline's RanError. It is no more retried than
-// the refusal itself would be.
-func nestedRefusal(err error) bool {
-	return !refusal.Plain(err) && refusal.Nested(err)
-}
-
 // cutRefusal says that fn came back with a nested pipeline's refusal after the attempt's limit: the failure is that limit's, and
 // no more retried than the refusal.
 func (c *call) cutRefusal() bool { return c.found == leaf.TimedOut && refusal.Is(c.outcome.Err) }
@@ -161,7 +155,7 @@ func (c *call) cutRefusal() bool { return c.found == leaf.TimedOut && refusal.Is
 // asked is the wait that fn's last failure asks for; 0 = none. A refusal that came out of fn, however it is wrapped, is some
 // guard's of this process, and says nothing of the other side.
 func (c *call) asked() time.Duration {
-	if c.failure == nil || refusal.Is(c.failure) || nestedRefusal(c.failure) {
+	if c.failure == nil || refusal.Is(c.failure) || refusal.Nested(c.failure) {
 		return 0
 	}
 	if stop, ok := errors.AsType[*retry.Error](c.failure); ok && stop != nil && stop.Reason == retry.Refused {

@@ -256,8 +256,6 @@ func (c *call) judge(end int64) {
 		if _, ok := o.Err.(leaf.Judge); !ok { // most failures have no say in it
 			return
 		}
-	} else if nestedRefusal(o.Err) {
-		o.Verdict = leaf.Ignored
 	}
 	*o = o.Judged()
 }

@@ -175,9 +175,6 @@ func (l *late) settle(err error, returned bool) (panicked any) {
 			defer func() { _ = l.permits[i].Settle(l.ctx, o) }()
 		}
 	}
-	if nestedRefusal(o.Err) { // as in judge
-		o.Verdict = leaf.Ignored
-	}
 	o = o.Judged()
 	return nil
 }

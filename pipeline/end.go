@@ -104,8 +104,6 @@ func (c *call) operation(err error, how ending) leaf.Outcome {
 		return o
 	case err == nil:
 		return o
-	case nestedRefusal(err): // as for the guards of an attempt
-		o.Verdict = leaf.Ignored
 	case how == callerCancelled:
 		o.Verdict = leaf.CallerCancelled
 	case how != notEnded:

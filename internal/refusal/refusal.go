@@ -62,6 +62,9 @@ func all(branches []error) bool {
 // (pipeline.RanError). err is no refusal itself, for its call did run; it is no more retried than the refusal, and says no more of
 // what was called. A Plain err is none.
 func Nested(err error) bool {
+	if Plain(err) {
+		return false
+	}
 	_, ok := errors.AsType[nested](err)
 	return ok
 }

@@ -96,33 +96,22 @@ func TestWhoComesDuringATurnOverhearsItsAnswer(t *testing.T) {
 	}
 }
 
-// Where one turn cannot ask for every slot that there may be, one that was given all that it asked for says nothing of the others.
-func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
-	for _, granted := range []int64{mostInTurn, mostInTurn - 1} {
-		b := idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 3 * mostInTurn, MaxWait: time.Hour})
-		comes := func() *call {
-			c := &call{wait: true, ends: endless, ready: make(chan struct{})}
-			_, err := b.join(c)
-			require.NoError(t, err)
-			return c
-		}
-		var all []*call
-		for range mostInTurn + 20 {
-			all = append(all, comes())
-		}
-		refuses(b)
-		for range 5 {
-			all = append(all, comes())
-		}
-		b.mu.Lock()
-		turn := b.compose(time.Now())
-		b.engine.now = false
-		b.mu.Unlock()
-		require.Len(t, turn.tokens, mostInTurn)
-		require.Len(t, turn.calls, 5, "nobody who asks is hidden by those who wait")
-		b.worked(turn, answer{now: 1, flags: flagWaiting, granted: granted}, time.Now())
-		require.Equal(t, granted == mostInTurn, b.engine.now)
-		require.Equal(t, granted < mostInTurn, all[len(all)-1].waits)
+// beyond is a bulkhead with more slots than one turn can ask for, for which more wait than that; another comes, and all leave.
+func beyond(t *testing.T) (b *Bulkhead, comes func() *call, leave func()) {
+	b = idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 3 * mostInTurn, MaxWait: time.Hour})
+	var all []*call
+	comes = func() *call {
+		c := &call{wait: true, ends: endless, ready: make(chan struct{})}
+		_, err := b.join(c)
+		require.NoError(t, err)
+		all = append(all, c)
+		return c
+	}
+	for range mostInTurn + 20 {
+		comes()
+	}
+	refuses(b)
+	return b, comes, func() {
 		for _, c := range all {
 			b.leave(c)
 		}
@@ -132,21 +121,31 @@ func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
 	}
 }
 
+// Where one turn cannot ask for every slot that there may be, one that was given all that it asked for says nothing of the others.
+func TestAnAnswerThatGaveAllSaysNothingToWhoIsBeyondTheTurn(t *testing.T) {
+	for _, granted := range []int64{mostInTurn, mostInTurn - 1} {
+		b, comes, leave := beyond(t)
+		var last *call
+		for range 5 {
+			last = comes()
+		}
+		b.mu.Lock()
+		turn := b.compose(time.Now())
+		b.engine.now = false
+		b.mu.Unlock()
+		require.Len(t, turn.tokens, mostInTurn)
+		require.Len(t, turn.calls, 5, "nobody who asks is hidden by those who wait")
+		b.worked(turn, answer{now: 1, flags: flagWaiting, granted: granted}, time.Now())
+		require.Equal(t, granted == mostInTurn, b.engine.now)
+		require.Equal(t, granted < mostInTurn, last.waits)
+		leave()
+	}
+}
+
 // A turn that could not ask for everybody still asks for them: one that finds no more slots is an answer to all who asked, also where
 // others come during it. Who is not asked for is left to the policy, which may admit it.
 func TestWhoStandsBeyondTheTurnIsAskedForAllTheSame(t *testing.T) {
-	b := idle(t, bulkhead.Config{Name: "db", MaxConcurrent: 3 * mostInTurn, MaxWait: time.Hour})
-	comes := func() *call {
-		c := &call{wait: true, ends: endless, ready: make(chan struct{})}
-		_, err := b.join(c)
-		require.NoError(t, err)
-		return c
-	}
-	var all []*call
-	for range mostInTurn + 20 {
-		all = append(all, comes())
-	}
-	refuses(b)
+	b, comes, leave := beyond(t)
 	for range 10 { // turn after turn, in each of which somebody comes
 		asking := comes()
 		b.mu.Lock()
@@ -154,18 +153,12 @@ func TestWhoStandsBeyondTheTurnIsAskedForAllTheSame(t *testing.T) {
 		b.engine.now = false
 		b.mu.Unlock()
 		during := comes()
-		all = append(all, asking, during)
 		require.Contains(t, turn.calls, asking)
 		b.worked(turn, answer{now: 1, flags: flagWaiting}, time.Now())
 		require.True(t, asking.waits)
 		require.True(t, during.waits || b.engine.now, "it is answered, or asked for at once")
 	}
-	for _, c := range all {
-		b.leave(c)
-	}
-	b.mu.Lock()
-	b.releases = nil
-	b.mu.Unlock()
+	leave()
 }
 
 // registered waits until the store knows how many slots b wants.
