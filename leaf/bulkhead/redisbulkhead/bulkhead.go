@@ -125,8 +125,8 @@ func (b *Bulkhead) Update(cfg bulkhead.Config) error {
 }
 
 // Inspect is local: kind "bulkhead", gauges "in_use" (this process's permits; limit MaxConcurrent), "queued" (limit MaxQueue)
-// and "overages" (permits of this process whose slot went to somebody else before they came back). State is "" while the store
-// answers, and else the outage policy in force.
+// and "overages" (permits of this process whose lease was over before they came back, so that somebody else may have had their
+// slot). State is "" while the store answers, and else the outage policy in force.
 func (b *Bulkhead) Inspect() leaf.Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()

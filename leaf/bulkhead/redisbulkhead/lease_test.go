@@ -92,6 +92,21 @@ func TestAReleaseAfterExpiryChangesNothingAndCountsAsOverage(t *testing.T) {
 	require.Equal(t, 0.0, gauge(two[1], "overages"))
 }
 
+// Whether anybody came meanwhile, who would have swept the lease away, makes no difference.
+func TestAReleaseAfterExpiryCountsThoughNobodyCame(t *testing.T) {
+	v, heard := newVirtual(), &events{}
+	b := fleet(t, 1, once(1), Options{Now: v.Now, LeaseTTL: time.Hour, OnStore: heard.hear})[0]
+	p := take(t, b)
+	v.advance(time.Hour - time.Microsecond)
+	back(t, p)
+	require.Zero(t, gauge(b, "overages"))
+	p = take(t, b)
+	v.advance(time.Hour)
+	back(t, p)
+	redistest.Eventually(t, "the overage is told", func() bool { return heard.of("overage") == 1 })
+	require.Equal(t, 1.0, gauge(b, "overages"))
+}
+
 // Section 13's test 9.
 func TestAPermitIsGivenBackOnce(t *testing.T) {
 	s := redistest.Start(t)

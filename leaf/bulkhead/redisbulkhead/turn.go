@@ -240,7 +240,7 @@ func (b *Bulkhead) worked(t *turnCall, a answer, received time.Time) (overages [
 	return overages
 }
 
-// overage counts a permit whose slot was somebody else's for a while. Under mu.
+// overage counts a permit whose slot may have been somebody else's for a while. Under mu.
 func (b *Bulkhead) overage(how string, s *slot, now int64) error {
 	b.overages++
 	return fmt.Errorf("redisbulkhead: a permit of %q was %s %v after its lease", b.cfg.Load().Name, how,

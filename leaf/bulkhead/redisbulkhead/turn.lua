@@ -19,8 +19,13 @@ local mark = known[1]
 if not mark and redis.call('EXISTS', key) == 1 then
   return redis.error_reply('ERR the key holds a sorted set that no bulkhead wrote: ' .. key)
 end
+local back = mark and mark * 1e16 - now or 0
+if back <= 1000000 then back = 0 end -- else the server's clock stepped back
+local function lives(score) return score and score - back > now end
+
+-- A lease is over when its time is, not when somebody has swept it away.
 local released, freed = string.rep('1', releases - asked), 0
-for i = 1, asked do released = released .. (known[2 + i] and '1' or '0') end
+for i = 1, asked do released = released .. (lives(known[2 + i]) and '1' or '0') end
 
 -- What gives memory back comes first: a server that is out of memory lets a script go on that has written already, so that
 -- releases never fail, while a turn that only takes is refused as a whole.
@@ -35,9 +40,8 @@ if bound > 0 and now > bound then
   return {now, 1, 0, 0, 0, released, ''}
 end
 
-local back = mark and mark * 1e16 - now or 0
-if back > 1000000 then -- the server's clock stepped back: every end moves with it, or the dead would hold their slots that long
-  release()
+release()
+if back > 0 then -- every end moves with the clock, or the dead would hold their slots that long
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local score = tonumber(all[i + 1])
@@ -47,11 +51,7 @@ if back > 1000000 then -- the server's clock stepped back: every end moves with 
       redis.call('ZADD', key, int(math.min(-1, score + back)), all[i])
     end
   end
-else
-  back = 0
-  release()
 end
-local function lives(score) return score and score - back > now end
 
 -- The marker is the first that is written where nothing was given back, so that it is what a full server refuses. Else a recent
 -- one will do.
