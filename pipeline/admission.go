@@ -49,7 +49,7 @@ func (c *call) admit(a *admission) bool {
 		a.held = i + 1
 	}
 	c.waitEnds(began)
-	if c.ctx.Err() != nil {
+	if (len(guards) > 0 || c.plan.outside != nil) && c.ctx.Err() != nil { // else it was asked just now
 		c.endedBy = ended.Err(c.ctx)
 		a.settle(c.caller, c.notRun(c.endedBy))
 		return false

@@ -18,13 +18,13 @@ import (
 
 // call is one call through a plan: the state that run, DoDetached and unwind share. It lives on the caller's stack.
 type call struct {
-	plan   *plan
-	caller context.Context // what Do was given: guards settle under it
-	ctx    context.Context // the same, or under the total timeout: guards and backoffs wait under it
-	total  *limit.Ctx
-	limit  *limit.Ctx // what limits the attempt under way: its own context, or total; nil = nothing
-	option Option
-	report *Report // nil = nobody asked
+	plan        *plan
+	caller      context.Context // what Do was given: guards settle under it
+	ctx         context.Context // the same, or under the total timeout: guards and backoffs wait under it
+	total       *limit.Ctx
+	limit       *limit.Ctx // what limits the attempt under way: its own context, or total; nil = nothing
+	report      *Report    // nil = nobody asked
+	operationID string
 
 	loop    retry.Loop
 	looping bool // loop has begun
@@ -70,9 +70,7 @@ type call struct {
 // begin checks the caller's context, starts the total timeout, and asks the breaker outside the retry.
 func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 	c.plan, c.caller, c.ctx, c.deadline = p, ctx, ctx, math.MaxInt64
-	for i := range opts {
-		c.option.add(&opts[i])
-	}
+	safety := c.declared(opts)
 	deadline, hasDeadline := ctx.Deadline()
 	c.timed = hasDeadline || p.total != nil || p.attempt != nil || p.observe != nil || c.report != nil ||
 		(len(p.timed) > 0 && p.wantsTook())
@@ -83,7 +81,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.tellStarted()
 		c.fresh = false
 	}
-	if ctx.Err() != nil {
+	if (p.retry == nil || p.total != nil) && ctx.Err() != nil { // else BeginIn asks
 		c.endedBy = ended.Err(ctx)
 		return c.stop(c.endedBy)
 	}
@@ -91,7 +89,7 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 		c.startTotal()
 	}
 	if p.retry != nil {
-		if err := p.retry.BeginIn(c.ctx, c.option.safety, &c.loop); err != nil {
+		if err := p.retry.BeginIn(c.ctx, safety, &c.loop); err != nil {
 			c.noteEnded(err)
 			if why, ok := errors.AsType[*retry.Error](err); ok {
 				c.unsent = why.Reason

@@ -14,6 +14,10 @@ import (
 // end settles the outer breaker and makes the call's result of what stopped it: then OnRejected, and the end event.
 func (c *call) end() error {
 	err := c.final
+	if err == nil && !c.timed && c.plan.outside == nil { // most calls: nothing is left to do, since a run commits its reservation
+		c.finished = true
+		return nil
+	}
 	reason := c.unsent
 	if c.looping {
 		reason = c.loop.Reason()

@@ -15,12 +15,16 @@ func Declare(s retry.Safety) Option { return Option{declared: true, safety: s} }
 // OperationID names the operation in the call's events; "" = none.
 func OperationID(id string) Option { return Option{operation: id} }
 
-// add merges one option into the call's.
-func (o *Option) add(more *Option) {
-	if more.declared {
-		o.declared, o.safety = true, more.safety
+// declared takes the call's options; it returns what they declare, which only the beginning needs.
+func (c *call) declared(opts []Option) (s retry.Safety) {
+	for i := range opts {
+		o := &opts[i]
+		if o.declared {
+			s = o.safety
+		}
+		if o.operation != "" {
+			c.operationID = o.operation
+		}
 	}
-	if more.operation != "" {
-		o.operation = more.operation
-	}
+	return s
 }

@@ -9,7 +9,7 @@ import (
 
 // tell fills in what every event has.
 func (c *call) tell(at int64, e *Event) {
-	e.Time, e.Pipeline, e.Operation = c.time(at), c.plan.name, c.option.operation
+	e.Time, e.Pipeline, e.Operation = c.time(at), c.plan.name, c.operationID
 	c.plan.observe(c.caller, *e)
 }
 
@@ -20,13 +20,13 @@ func (c *call) time(at int64) time.Time { return c.start.Add(time.Duration(at - 
 // every call, and a copy of what was just written is what an event costs most.
 func (c *call) tellStarted() {
 	c.heard = true // also where the observer panics
-	c.plan.observe(c.caller, Event{Kind: CallStarted, Time: c.start, Pipeline: c.plan.name, Operation: c.option.operation})
+	c.plan.observe(c.caller, Event{Kind: CallStarted, Time: c.start, Pipeline: c.plan.name, Operation: c.operationID})
 }
 
 func (c *call) tellAttempt(took time.Duration) {
 	c.untold = false // also where the observer panics
 	c.plan.observe(c.caller, Event{
-		Kind: AttemptFinished, Time: c.time(c.ended), Pipeline: c.plan.name, Operation: c.option.operation,
+		Kind: AttemptFinished, Time: c.time(c.ended), Pipeline: c.plan.name, Operation: c.operationID,
 		Attempt: c.runs, Took: took, Err: c.failure,
 	})
 }
@@ -58,7 +58,7 @@ func (c *call) account(err error, reason retry.Reason) {
 	}
 	c.told = true // also where the observer panics
 	c.plan.observe(c.caller, Event{
-		Kind: CallFinished, Time: c.time(now), Pipeline: c.plan.name, Operation: c.option.operation,
+		Kind: CallFinished, Time: c.time(now), Pipeline: c.plan.name, Operation: c.operationID,
 		Layer: layer, Attempt: c.runs, Wait: wait, Reason: reason, Took: elapsed, Err: err, Disposition: c.disposition,
 	})
 }

@@ -24,6 +24,7 @@ type call struct {
 	ctx    context.Context // the caller's
 	host   *host           // nil = no PerHost
 	repeat bool            // it may be sent again
+	bound  bool            // ctx has a deadline
 
 	declared [1]pipeline.Option // by the program's Safety
 
@@ -75,25 +76,25 @@ func (c *call) returned(ctx context.Context, req *http.Request, resp *http.Respo
 	if req != c.req && resp.Request == req {
 		resp.Request = c.req
 	}
-	return c.judge(ctx, resp)
-}
-
-// judge makes the run's result of the response. Most responses are neither a failure nor under a limit of ours, and need no more.
-func (c *call) judge(ctx context.Context, resp *http.Response) (*http.Response, error) {
 	code := resp.StatusCode
 	again := c.repeat && c.statuses.has(code)
-	if !again && code < 500 && code != http.StatusTooManyRequests {
+	if !again && code < 500 && code != http.StatusTooManyRequests { // most responses
 		if c.own && !bodiless(c.req, resp) {
 			resp.Body = c.reader(ctx).around(resp.Body)
 		}
 		c.got = resp
 		return resp, nil
 	}
+	return c.park(ctx, resp, again)
+}
+
+// park keeps a response that is a failure by its status, until it is known what becomes of it.
+func (c *call) park(ctx context.Context, resp *http.Response, again bool) (*http.Response, error) {
 	c.parked = &parked{resp: resp, empty: bodiless(c.req, resp), ctx: ctx}
 	if c.own && !c.parked.empty {
 		c.parked.reader = c.reader(ctx)
 	}
-	err := newStatusError(code, resp.Header, c.clock.Time)
+	err := newStatusError(resp.StatusCode, resp.Header, c.clock.Time)
 	if again {
 		err.response = c.parked.offered()
 	}

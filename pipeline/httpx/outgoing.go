@@ -25,12 +25,12 @@ var errNoBody = errors.New("it returned neither a body nor an error")
 
 // outgoing is the request of this run: the caller's own, or a copy where anything of it changes.
 func (c *call) outgoing(ctx context.Context) (*http.Request, error) {
-	left, limited := c.left(ctx)
 	again := c.runs > 1 && hasBody(c.req.Body)
-	c.own = limited && own(ctx, c.ctx)
-	if !limited && !again {
+	if _, limited := ctx.(*limit.Ctx); !limited && !c.bound && !again { // ctx is the caller's: it was asked where that costs less
 		return c.req, nil
 	}
+	left, limited := c.left(ctx)
+	c.own = limited && own(ctx, c.ctx)
 	c.sent = &sent{request: *c.req.WithContext(ctx)}
 	req := &c.sent.request
 	if limited {

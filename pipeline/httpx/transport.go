@@ -45,6 +45,7 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, req: req, ctx: req.Context()}
 	defer c.end()
+	_, c.bound = c.ctx.Deadline()
 	if t.bad != nil {
 		return nil, t.bad
 	}
