@@ -13,6 +13,8 @@ const (
 	fullOK        = "full pipeline, ok"
 	fullRate      = "full pipeline, ok, breaker judges a rate over 10 s"
 	fullRequest   = "full pipeline, ok, under a context that can be cancelled"
+	eventsRate    = "events: full pipeline, ok, breaker judges a rate over 10 s"
+	eventsCount   = "events: full pipeline, ok, breaker judges a number of calls"
 	fullTimeout   = "full pipeline, ok, attempt timeout untouched"
 	fullDone      = "full pipeline, ok, attempt timeout, fn asks for Done()"
 	fullTwice     = "full pipeline, two failures, then ok"
@@ -53,6 +55,11 @@ func groups() []group {
 	ok.by = append(ok.by, fairleadFull("fairlead, with a retry budget", paid), fairleadFull(oursObserved, shape{observe: heard}))
 	rate := full(fullRate, shape{rate: true}, group{})
 	rate.by = append(rate.by, fairleadFull(oursObserved, shape{rate: true, observe: heard}))
+	events := func(name string, s shape) group {
+		without := fairleadFull(ours, s)
+		s.observe = heard
+		return group{name: name, widths: alone, pace: quiet, by: []contender{without, fairleadFull(oursObserved, s)}}
+	}
 	request := full(fullRequest, shape{request: true}, group{})
 	request.widths = alone
 	return append([]group{
@@ -66,6 +73,8 @@ func groups() []group {
 		full(fullOpen, shape{}, group{trip: true, fails: attempts, refuse: true}),
 		full(fullSpent, shape{spent: true}, group{trip: true, fails: attempts, refuse: true}),
 		full(fullFull, shape{full: true}, group{refuse: true}),
+		events(eventsRate, shape{rate: true}),
+		events(eventsCount, shape{}),
 	}, leafGroups()...)
 }
 
@@ -84,8 +93,8 @@ func leafGroups() []group {
 		{name: cooldownShut, refuse: true, widths: many, by: cooldowns(true)},
 		{name: timeoutOK, widths: many, by: timeouts(false)},
 		{name: timeoutDone, asks: true, widths: many, by: timeouts(true)},
-		{name: httpOK, widths: many, by: clients(0)},
-		{name: httpTwice, fails: 2, widths: many, by: clients(2)},
+		{name: httpOK, widths: many, pace: garbage, by: clients(0)},
+		{name: httpTwice, fails: 2, widths: many, pace: garbage, by: clients(2)},
 	}
 }
 

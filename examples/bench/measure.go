@@ -23,6 +23,7 @@ func (c *cell) median() float64 { return median(c.rounds) }
 
 // measure measures a group at one width: the contenders take turns, so that whatever else the machine does hits all of them.
 func (o options) measure(g group, width int) ([]*cell, error) {
+	o = o.paced(g)
 	cells, works, sizes := make([]*cell, len(g.by)), make([]work, len(g.by)), make([]int, len(g.by))
 	for i, c := range g.by {
 		cells[i], works[i] = &cell{group: g.name, name: c.name, width: width}, g.start(c)
