@@ -141,6 +141,13 @@ func TestOnlyWhatRunNames(t *testing.T) {
 	assert.Equal(t, len(goals()), strings.Count(out.String(), "not measured in this run"))
 }
 
+func TestAGroupsPaceIsThatOfItsRounds(t *testing.T) {
+	o := options{each: 8 * time.Millisecond, rounds: 3}
+	assert.Equal(t, options{each: 8 * time.Millisecond, rounds: 3}, o.paced(group{}))
+	assert.Equal(t, options{each: 40 * time.Millisecond, rounds: 3}, o.paced(group{pace: garbage}))
+	assert.Equal(t, options{each: time.Millisecond, rounds: 300}, o.paced(group{pace: quiet}))
+}
+
 func TestBadFlagsAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"-for", "1ns"}, {"-rounds", "0"}, {"-run", "("}, {"left over"}, {"-what"}} {
 		var out, problems bytes.Buffer

@@ -72,8 +72,10 @@ func measured() *results {
 		add(group, ours, 1, 1, 0)
 		add(group, other.name, 1, other.ns, 0)
 	}
-	add(fullOK, oursObserved, 1, 101, 0)
-	add(fullRate, oursObserved, 1, 101, 0)
+	for _, group := range []string{eventsRate, eventsCount} {
+		add(group, ours, 1, 1, 0)
+		add(group, oursObserved, 1, 101, 0)
+	}
 	for _, width := range many {
 		for _, name := range []string{ours, clientGuarded, clientTimed, clientBoth} {
 			add(httpOK, name, width, 1.25, 15)
