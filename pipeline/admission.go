@@ -49,7 +49,7 @@ func (c *call) admit(a *admission) bool {
 		a.held = i + 1
 	}
 	c.waitEnds(began)
-	if (len(guards) > 0 || c.plan.outside != nil) && c.ctx.Err() != nil { // else it was asked just now
+	if c.mayBeOver() && c.ctx.Err() != nil {
 		c.endedBy = ended.Err(c.ctx)
 		a.settle(c.caller, c.notRun(c.endedBy))
 		return false
@@ -61,6 +61,12 @@ func (c *call) admit(a *admission) bool {
 		}
 	}
 	return true
+}
+
+// mayBeOver is false where ctx was asked just now, and nothing has happened since: no guard was, begin asks the caller's context, and
+// the loop the one under the total timeout.
+func (c *call) mayBeOver() bool {
+	return len(c.plan.guards) > 0 || c.plan.outside != nil || c.total != nil && !c.looping
 }
 
 // notRun is what guards are told that admitted a call whose fn did not run.

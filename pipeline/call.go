@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -90,9 +89,10 @@ func (c *call) begin(ctx context.Context, p *plan, opts []Option) bool {
 	}
 	if p.retry != nil {
 		if err := p.retry.BeginIn(c.ctx, safety, &c.loop); err != nil {
-			c.noteEnded(err)
-			if why, ok := errors.AsType[*retry.Error](err); ok {
+			if why, ok := err.(*retry.Error); ok { // itself: further in it may be the cause of a context that ended
 				c.unsent = why.Reason
+			} else if c.ctx.Err() != nil {
+				c.endedBy = err
 			}
 			return c.stop(err)
 		}

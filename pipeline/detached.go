@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -67,7 +68,7 @@ func fly[T any](c *call, a *admission, fn func(context.Context) (T, error), d De
 		if f.abandon(c, late) {
 			c.abandoned = true
 			var zero T
-			return zero, ended.Err(ctx)
+			return zero, cmp.Or(ended.Err(ctx), context.Canceled) // no context may be done and have no Err: that is no success
 		}
 		<-f.landed // just in time
 	}
@@ -140,19 +141,21 @@ type late struct {
 	outcome leaf.Outcome // as the other guards were told
 }
 
-// take marks the permits that stay until fn really ends.
+// take marks the permits that stay until fn really ends. It does so last: where a guard or a context panics when it is asked, the
+// call settles them all, and fn none.
 func (l *late) take(c *call) {
+	var kept uint8
 	for i := range l.held {
 		if o, ok := c.plan.guards[i].guard.(leaf.Occupier); ok && o.Occupies() {
-			l.kept |= 1 << i
+			kept |= 1 << i
 		}
 	}
-	l.admission.late = l.kept
 	var now int64
 	if l.timed {
 		now = l.clock.Now()
 	}
 	l.outcome.Verdict = c.verdict(now)
+	l.kept, l.admission.late = kept, kept
 }
 
 // settle gives them back, the innermost first; each of them, even where one panics. It returns what an error's Judge, or a

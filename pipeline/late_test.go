@@ -137,3 +137,49 @@ func TestALatePanicIsFnsOwnThoughASettlePanics(t *testing.T) {
 		require.Len(t, inner.verdicts(), 2)
 	})
 }
+
+// moody is a guard whose Occupies panics.
+type moody struct{ rule }
+
+func (*moody) Occupies() bool { panic("occupies") }
+
+// Exactly once per admission, also where a guard panics while the call gives fn up: all are the call's own then, and fn's none.
+func TestAGuardThatPanicsWhenFnIsGivenUpSettlesNoneTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slot, bad, late := &occupied{}, &moody{}, 0
+		p := pipeline.For("p").With(slot, bad).AttemptTimeout(limitOf(time.Millisecond)).MustBuild()
+		require.PanicsWithValue(t, "occupies", func() {
+			_, _ = pipeline.DoDetached(t.Context(), p, func(context.Context) (int, error) {
+				<-time.After(time.Second)
+				return 1, nil
+			}, pipeline.Detached[int]{Late: func(int, error) { late++ }})
+		})
+		<-time.After(time.Second)
+		synctest.Wait()
+		require.Equal(t, []leaf.Verdict{leaf.Panicked}, slot.verdicts())
+		require.Equal(t, []leaf.Verdict{leaf.Panicked}, bad.verdicts())
+		require.Equal(t, 1, late)
+	})
+}
+
+// silent is a context that is done and has no Err, which no context may be.
+type silent struct{ context.Context }
+
+func (silent) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// A call that gave fn up has no result, and so no success.
+func TestACallThatGaveUpIsNoSuccessWhateverItsContextSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan int, 1)
+		_, err := pipeline.DoDetached(silent{t.Context()}, pipeline.For("p").MustBuild(), func(context.Context) (int, error) {
+			<-time.After(time.Second)
+			return 7, nil
+		}, pipeline.Detached[int]{Late: func(v int, _ error) { told <- v }})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 7, <-told)
+	})
+}

@@ -247,3 +247,25 @@ func TestCooldownIsWaitedForByALaterAttempt(t *testing.T) {
 		require.Equal(t, 5*time.Second, took)
 	})
 }
+
+// Section 3: no dead work is started, neither where an observer took the call's whole time and there is no guard to ask.
+func TestACallWhoseTimeIsOverBeforeItsFirstRunRunsNothing(t *testing.T) {
+	for name, with := range map[string]func(pipeline.Builder) pipeline.Builder{
+		"the total alone": func(b pipeline.Builder) pipeline.Builder { return b },
+		"a limit per run": func(b pipeline.Builder) pipeline.Builder { return b.AttemptTimeout(limitOf(time.Millisecond)) },
+		"a retry":         func(b pipeline.Builder) pipeline.Builder { return b.Retry(steady()) },
+		"a guard":         func(b pipeline.Builder) pipeline.Builder { return b.With(&rule{}) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := with(pipeline.For("p").Timeout(limitOf(time.Second))).Observe(func(_ context.Context, e pipeline.Event) {
+				if e.Kind == pipeline.CallStarted {
+					<-time.After(2 * time.Second)
+				}
+			}).MustBuild()
+			_, r, err := pipeline.DoDetailed(t.Context(), p, func(context.Context) (int, error) { return 1, nil })
+			require.ErrorIs(t, err, timeout.ErrTimeout, name)
+			require.Equal(t, pipeline.Expired, r.Disposition, name)
+			require.Zero(t, r.Attempts, name)
+		})
+	}
+}

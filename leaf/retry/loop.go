@@ -244,7 +244,7 @@ func (l *Loop) Sleep(ctx context.Context) (final error) {
 		return l.ended(err)
 	}
 	if slept == 0 {
-		return nil
+		return l.Ready() // OnRetry may have taken its time
 	}
 	if left, ok := l.plan.clock.Left(ctx); ok && left == 0 {
 		return l.stop(RetryDelayExceedsDeadline, nil, slept, 0)
@@ -255,7 +255,7 @@ func (l *Loop) Sleep(ctx context.Context) (final error) {
 	return nil
 }
 
-// Ready: the guards have admitted another run. Final where the declaration expired while they were waited for.
+// Ready: the guards have admitted another run. Final where the declaration expired meanwhile.
 func (l *Loop) Ready() (final error) {
 	if l.runs > 0 && l.valid > 0 && l.elapsed() > l.valid {
 		return l.stop(UnsafeReplay, nil, 0, 0)

@@ -136,3 +136,18 @@ func TestADeclarationForEverReadsNoClock(t *testing.T) {
 		})
 	}
 }
+
+// Section 2: neither where OnRetry is what took the time, with and without a delay.
+func TestNoRetryStartsAfterTheDeclarationHasExpiredInAHook(t *testing.T) {
+	for name, backoff := range map[string]Backoff{"no delay": Immediate, "a delay": Constant(time.Millisecond)} {
+		synctest.Test(t, func(t *testing.T) {
+			r := mustNew(t, Config{Backoff: backoff, Jitter: None, OnRetry: func(context.Context, Scheduled) { <-time.After(time.Minute) }})
+			s := script(errA)
+			_, err := DoSafe(t.Context(), r, ReadOnly("get", time.Second), s.fn)
+			stop := stopOf(t, err)
+			require.Equal(t, UnsafeReplay, stop.Reason, name)
+			require.Equal(t, 1, stop.Attempts, name)
+			require.ErrorIs(t, err, errA, name)
+		})
+	}
+}

@@ -144,7 +144,7 @@ func (c *call) result(err error) (*http.Response, error) {
 			return resp, nil
 		}
 	}
-	if by := ended.Err(c.ctx); by != nil && !errors.Is(err, c.ctx.Err()) { // retry's ReturnLast does not tell
+	if by := ended.Err(c.ctx); by != nil && !ended.Is(err, c.ctx.Err()) { // retry's ReturnLast does not tell
 		err = fmt.Errorf("%w: %w", by, err)
 	}
 	if _, tells := err.(interface{ Timeout() bool }); !tells && rejection.Status(err) == http.StatusGatewayTimeout {

@@ -3,6 +3,7 @@ package httpx_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -205,5 +206,34 @@ func TestRefusedUpload(t *testing.T) {
 				require.Zero(t, own.reads.Load(), "not sent")
 			}
 		}
+	}
+}
+
+// over is a context that ends with an error that == panics at, though its type is comparable.
+type over struct {
+	context.Context
+	ended *bool
+}
+
+func (c over) Err() error {
+	if *c.ended {
+		return parts{[]string{"over"}}
+	}
+	return nil
+}
+
+type parts struct{ of any }
+
+func (parts) Error() string { return "in parts" }
+
+// A context's own error is handed on, whatever it is, and compared with nothing that cannot be.
+func TestAnUncomparableErrOfTheCallersContext(t *testing.T) {
+	for name, end := range map[string]bool{"at once": true, "while it runs": false} {
+		tr := httpx.NewTransport(pipeline.For("x").MustBuild(), tripper(func(r *http.Request) (*http.Response, error) {
+			end = true
+			return nil, r.Context().Err()
+		}))
+		_, err := tr.RoundTrip(request(t, "GET", "http://host", nil).WithContext(over{t.Context(), &end}))
+		require.ErrorContains(t, err, "in parts", name)
 	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -17,6 +18,7 @@ var (
 	settingName = regexp.MustCompile(`^[a-z_]+=`)
 	assigned    = regexp.MustCompile(`(?i)(pass|pwd|secret|token)\w*\s*[=:]`)
 	signedIn    = regexp.MustCompile(`:[^@]*@`)
+	anchor      = regexp.MustCompile(`(?s)^yaml: unknown anchor '.*' referenced$`)
 )
 
 // veiled is a value of a document as a message may show it.
@@ -36,6 +38,15 @@ func veiledName(name string) string {
 		return concealed(name)
 	}
 	return name
+}
+
+// veiledAnchor is err without the one text of a document that the parser itself repeats: what follows a *, with which a password
+// may begin as well as an alias.
+func veiledAnchor(err error) error {
+	if err != nil && anchor.MatchString(err.Error()) {
+		return errors.New("yaml: a value begins with *, as an alias, and there is no anchor of that name: want it quoted, or the anchor")
+	}
+	return err
 }
 
 // concealed is a URL without its user and without the values of its query. Where it is not certain which part is which, as in a

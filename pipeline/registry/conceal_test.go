@@ -28,6 +28,8 @@ var leaking = []string{
 	"resilience: {store: {redis: !!str redis://u:hush@h}}",
 	"resilience: {store: {redis: !redis://u:hush@h x}}",
 	"resilience: {store: {redis: 12hush34}}",
+	"resilience: {store: {redis: *hush}}",
+	"resilience: {store: {password: *p'hush}}",
 	"resilience: {store: {redis: 'h:6379 password=hush'}}",
 	"resilience: {store: {redis: 'u:hush@h:6379'}}",
 	"resilience: {store: {redis: 'h:6379,password=hu@hush'}}",

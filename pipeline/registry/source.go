@@ -89,7 +89,7 @@ func decodeNode(dec *yaml.Decoder, n *yaml.Node) (err error) {
 			err = fmt.Errorf("yaml: the parser panicked: %v", p)
 		}
 	}()
-	return dec.Decode(n)
+	return veiledAnchor(dec.Decode(n))
 }
 
 // flat looks at the text alone: brackets that nest too deep, lines of nothing but list dashes, and very many values cost the

@@ -94,7 +94,7 @@ func TestStrictKeysAndShapes(t *testing.T) {
 		"resilience: {pipelines: {p: {timeout: 5 s}}}":                                  "resilience.pipelines.p.timeout is 5 s: want a duration such as",
 		"resilience: {rate-limiter: {a: {max-tokens: 3, refill-rate: 0, timeout: 1s}}}": "resilience.rate-limiter.a.timeout is 1s: want none where refill-rate is 0",
 		"resilience: [":          "registry: yaml: ",
-		"resilience: {a: *gone}": "registry: yaml: unknown anchor 'gone' referenced",
+		"resilience: {a: *gone}": "registry: yaml: a value begins with *, as an alias, and there is no anchor of that name: want it quoted, or the anchor",
 		"resilience: \"\xff\"":   "registry: the document is not UTF-8",
 	} {
 		assert.Contains(t, strings.Join(problems(t, text), "\n"), want, "%s", text)
