@@ -74,7 +74,7 @@ func (b *Breaker) localChanged(c breaker.Change) {
 
 // storeTold is the store's OnStore.
 func (b *Breaker) storeTold(ctx context.Context, e leaf.StoreEvent) {
-	b.weigh("store " + e.Kind)
+	b.weigh()
 	b.tell()
 	if b.opts.OnStore != nil {
 		b.opts.OnStore(ctx, e)
@@ -83,14 +83,19 @@ func (b *Breaker) storeTold(ctx context.Context, e leaf.StoreEvent) {
 
 // weigh finds out whether there is an outage. Only the store knows: events and errors of calls that end side by side may come in
 // any order.
-func (b *Breaker) weigh(why string) {
+func (b *Breaker) weigh() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	_, down := b.store.Outages()
-	if b.out.Load() != down {
-		b.out.Store(down)
-		b.observe(why)
+	if b.out.Load() == down {
+		return
 	}
-	b.mu.Unlock()
+	b.out.Store(down)
+	if down {
+		b.observe("store failed")
+	} else {
+		b.observe("store recovered")
+	}
 }
 
 // observe puts a change where what callers see has changed. It is called under mu. why is "" where the one that decides knows.

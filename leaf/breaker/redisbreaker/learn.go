@@ -32,7 +32,7 @@ func (b *Breaker) args(more ...any) []any {
 func (b *Breaker) ask(ctx context.Context, c redisscript.Call, cause error) (answer, error) {
 	sent := b.now()
 	reply, err := b.store.Do(ctx, c)
-	b.weigh("store failed")
+	b.weigh()
 	defer b.keepWatch()
 	if err != nil {
 		return answer{}, err

@@ -31,7 +31,8 @@ type Options struct {
 	// Now is virtual time, for tests; nil = the server's clock, and the monotonic one for what is known of it here. With it
 	// keys live for at least 1 h of real time.
 	Now func() time.Time
-	// OnStore is told when the store fails and recovers, and of each probe whose result came after its lease (overage); nil = nobody. A panic in it arrives at the next Acquire.
+	// OnStore is told when the store fails and recovers, and of each probe whose result came after its lease (overage); nil = nobody.
+	// No call waits for one that is slow. A panic in it arrives at the next Acquire.
 	OnStore leaf.OnStore
 }
 
@@ -54,6 +55,6 @@ func (o Options) check(name string) (Options, error) {
 // open makes the store, told decides what else happens at its events.
 func (o Options) open(client redis.UniversalClient, name string, told leaf.OnStore) (*redisscript.Store, error) {
 	return redisscript.Open(client, "redisbreaker", "breaker", name, redisscript.Options{
-		Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: told,
+		Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: told, Aside: true,
 	})
 }

@@ -36,10 +36,11 @@
 //     within a lease starts a quarantine of a third of the lease, in which nobody is admitted and every living process renews;
 //     then at most MaxConcurrent are inside. Where the first one to come had not heard of it, it is admitted at once.
 //   - The store cannot be asked: the outage policy decides. FailLocal admits max(1, MaxConcurrent/Instances) calls of its own in
-//     each process, and starts full at each outage, beside the calls that hold a slot of the store already: so at most MaxConcurrent
-//     and all the shares together, twice MaxConcurrent where Instances is right and no larger than it. FailOpen admits all,
-//     FailClosed none. The store is told of these calls by the first script of their process that reaches it again, before that
-//     script admits anybody, and counts them until they end.
+//     each process, beside the calls that hold a slot of the store already: so at most MaxConcurrent and all the shares together,
+//     twice MaxConcurrent where Instances is right and no larger than it. What is still inside from an earlier outage counts, or a
+//     store that comes and goes would let in as many more each time. FailOpen admits all, FailClosed none. The store is told of
+//     these calls by the first script of their process that reaches it again, before that script admits anybody, and counts them
+//     until they end.
 //   - The store is so slow that two scripts had no answer for a call, though they came back: the outage policy decides on that
 //     call alone.
 //   - A script is held up on its way for longer than its process waited for it: it gives back, and takes and renews nothing.

@@ -10,8 +10,7 @@ import (
 // outage is the time in which the store cannot be asked, as the last turn found it. Guarded by the bulkhead's mu.
 type outage struct {
 	down   bool
-	number uint64 // of the outage; each begins with an empty share
-	inside int    // calls that this one's share admitted and that are still inside
+	inside int // calls that the share admitted and that are still inside, those of earlier outages included
 }
 
 // share is how many calls a FailLocal outage admits in this process.
@@ -20,14 +19,6 @@ func (b *Bulkhead) share() int { return max(1, b.cfg.Load().MaxConcurrent/b.opts
 // fullShare is the refusal of the local share, as that of a local bulkhead of its size.
 func (b *Bulkhead) fullShare(waited time.Duration) error {
 	return &bulkhead.FullError{Name: b.cfg.Load().Name, Max: b.share(), Waited: max(0, waited)}
-}
-
-// begin takes note of an outage, which may be a new one. Under mu.
-func (b *Bulkhead) begin() {
-	b.outage.down = true
-	if number, _ := b.store.Outages(); number != b.outage.number {
-		b.outage.number, b.outage.inside = number, 0
-	}
 }
 
 // decide lets the policy decide on one call; err is what the store, or its silence, had to say. Under mu.
@@ -50,7 +41,7 @@ func (b *Bulkhead) decide(c *call, err error) {
 // admit grants a slot of this process's own. The store is told as soon as it can be asked, so that it admits so many fewer.
 // Under mu.
 func (b *Bulkhead) admit(c *call, from origin) {
-	s := &slot{token: random(), from: from, outage: b.outage.number}
+	s := &slot{token: random(), from: from}
 	if from == fromShare {
 		b.outage.inside++
 	}

@@ -24,7 +24,6 @@ const (
 type slot struct {
 	token     string // the permit's, in the store
 	from      origin
-	outage    uint64    // in which it was admitted, for fromShare
 	passed    int       // hand-overs so far
 	known     bool      // the store may have the token
 	lost      bool      // its lease ended while it was held: somebody else may be inside instead
@@ -111,7 +110,7 @@ func (b *Bulkhead) put(s *slot) *release {
 		return nil
 	}
 	s.ended = true
-	if s.from == fromShare && s.outage == b.outage.number {
+	if s.from == fromShare {
 		b.outage.inside--
 		b.serveShare()
 	}

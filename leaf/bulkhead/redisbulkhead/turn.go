@@ -169,7 +169,7 @@ func (b *Bulkhead) failed(t *turnCall, err error, now time.Time) {
 	if b.queue.n == 0 {
 		b.engine.registered = false // the place ends by itself before long
 	}
-	b.begin()
+	b.outage.down = true
 	if b.engine.closed {
 		b.engine.lastBatch = true // Close tells a store that fails no more than once
 		return

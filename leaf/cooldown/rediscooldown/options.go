@@ -18,10 +18,11 @@ type Options struct {
 	OnOutage leaf.Outage
 	// Now is virtual time for tests; nil = the server's TIME. Keys then live at least 1 h.
 	Now func() time.Time
-	// OnStore is told when the store fails and when it recovers; nil = nobody is.
+	// OnStore is told when the store fails and when it recovers; nil = nobody is. It runs outside every lock, and may call this
+	// cooldown, though not its Close; no call waits for one that is slow. Its panic reaches the next Acquire.
 	OnStore leaf.OnStore
 }
 
 func (o Options) store() redisscript.Options {
-	return redisscript.Options{Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore}
+	return redisscript.Options{Prefix: o.Prefix, Timeout: o.Timeout, OnOutage: o.OnOutage, Now: o.Now, OnStore: o.OnStore, Aside: true}
 }

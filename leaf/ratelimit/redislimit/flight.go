@@ -19,7 +19,6 @@ type batch struct {
 	refund   int64 // of them, and loose
 	stash    int64 // of the refund, what was in stock
 	seq      int64
-	heal     bool
 	asked    int64     // the clock's reading when it began
 	began    time.Time // the same for the store's budget
 	call     redisscript.Call
@@ -190,18 +189,24 @@ func (l *Limiter) address(b *batch) {
 		c.Script, c.Resend = spend, true
 		c.Args = []any{b.policy.full, l.id, b.seq, l.acked, b.refund, ahead}
 	} else {
-		heal := 0
-		if b.heal = l.healed == 0 || clockDistance(l.healed, b.asked) > time.Hour; b.heal {
-			heal = 1
+		step := suspect{tat: -1}
+		if l.suspects(b) {
+			step = l.step
 		}
 		c.Script = take
-		c.Args = append(l.bucketArgs(b.policy), l.known.now, heal, l.opts.idle(), b.refund, ahead)
+		c.Args = append(l.bucketArgs(b.policy), l.known.now, step.tat, step.since, l.opts.idle(), b.refund, ahead)
 		c.Late = func(reply redisscript.Reply) { l.late(b, reply) }
 	}
 	for _, r := range b.runs {
 		c.Args = append(c.Args, r.n, len(r.reqs), r.most)
 	}
 	b.call = c
+}
+
+// suspects says that the bucket may be cut to an empty one, as after a step of the clock: of one that may rather be somebody's larger
+// bucket, once an hour. Under mu.
+func (l *Limiter) suspects(b *batch) bool {
+	return l.step.tat > 0 && l.step.grain == b.policy.grain && (l.healed == 0 || clockDistance(l.healed, b.asked) > time.Hour)
 }
 
 // bucketArgs is ARGV[2] to ARGV[6].
@@ -238,6 +243,9 @@ func (l *Limiter) land(b *batch, n []int64) {
 	l.healthy = true
 	if n[2] == 1 {
 		l.healed = max(1, b.asked)
+	}
+	if l.step = l.step.after(l.known.level, &b.policy); l.suspects(b) {
+		l.known.lag = b.policy.full // what is advised: to ask again when a token has come to an empty bucket
 	}
 	l.stash += n[3]
 	l.seat(b, n[4], n[head:])

@@ -41,7 +41,8 @@ type Limiter struct {
 	fallback *fallback
 	healthy  bool // the store has decided something since the fallback was made
 	outages  uint64
-	healed   int64 // the clock's reading at which a bucket was cut on suspicion; 0 = never
+	step     suspect
+	healed   int64 // the clock's reading at which a bucket was last cut for a step of the clock; 0 = never
 	closed   bool
 	id       string // of a quota's slot
 }
@@ -114,8 +115,9 @@ func open(client redis.UniversalClient, p policy, opts Options, bad *check.List)
 
 // Update changes the parameters that this process uses; each process of a fleet is told on its own. The bucket keeps its
 // balance, at most the new Burst, whichever process is the first to ask with the new ones; the fleet has no more after the
-// change than before, however many make it. Who waits keeps its place and the MaxWait it came with; where the new rate no longer
-// serves it in time it is refused, and where it wants more than the new Burst it gets that usage error. Name, which is the
+// change than before, however many make it. Only a bucket that nobody has used since it was full, whose key is gone, is full at
+// the new Burst. Who waits keeps its place and the MaxWait it came with; where the new rate no longer serves it in time it is
+// refused, and where it wants more than the new Burst it gets that usage error. Name, which is the
 // bucket, and Clock may not change. An invalid cfg is an error and changes nothing.
 // A quota takes a cfg with Rate 0 and Burst n: what was spent stays spent. A limiter never becomes a quota, nor the reverse.
 func (l *Limiter) Update(cfg ratelimit.Config) error {
@@ -200,7 +202,7 @@ func (l *Limiter) Inspect() leaf.Snapshot {
 func (l *Limiter) Tokens(ctx context.Context) (float64, error) {
 	l.store.Repanic()
 	p := l.now()
-	call := redisscript.Call{Op: leaf.OpAdmit, Script: look, Args: append(l.bucketArgs(p), 0, 0)}
+	call := redisscript.Call{Op: leaf.OpAdmit, Script: look, Args: append(l.bucketArgs(p), 0, -1, 0)}
 	if p.quota {
 		call.Script, call.Args = left, nil
 	}

@@ -171,7 +171,7 @@ func TestARefundDoesNotOverfillForItsOwnBatch(t *testing.T) {
 	l := on(t).frozen(v).limiter(ratelimit.Config{Rate: 1, Burst: 3})
 	require.NoError(t, l.AllowN(bg, 3))
 	v.at(2.5)
-	args := append(l.bucketArgs(l.now()), 0, 0, 0, 2, 0, 1, 9, 0) // 2 come back, 9 calls want 1 each
+	args := append(l.bucketArgs(l.now()), 0, -1, 0, 0, 2, 0, 1, 9, 0) // 2 come back, 9 calls want 1 each
 	reply, err := l.store.Do(bg, redisscript.Call{Op: leaf.OpAdmit, Script: take, Args: args})
 	require.NoError(t, err)
 	n, err := reply.Ints(head + 1)

@@ -80,6 +80,25 @@ type level struct {
 	lag int64 // grains until the bucket is full; of a quota: tokens that are spent
 }
 
+// suspect is a TAT that may come from before the clock stepped back: it is further ahead than the bucket is deep. The zero suspect is
+// none.
+type suspect struct {
+	tat, grain int64 // grains since 2020, and of how many units
+	since      int64 // µs since 1970: when it was first seen
+}
+
+// after is what is suspected once s was heard: the same as before, where the TAT has not moved. Up to a second is no step.
+func (was suspect) after(s level, p *policy) suspect {
+	if p.quota || s.lag <= p.full || saturatingMul(s.lag-p.full, p.grain) <= 16_000_000 {
+		return suspect{}
+	}
+	tat := max(0, s.now-epoch)*16/p.grain + s.lag
+	if was.tat == tat && was.grain == p.grain {
+		return was
+	}
+	return suspect{tat: tat, grain: p.grain, since: s.now}
+}
+
 // wait is the time from the level's instant until n tokens can be taken, n may exceed Burst where it includes those in front.
 // It is a whole number of µs, because that is how the server's clock ticks, and at least one; never for a quota.
 func (p *policy) wait(s level, n int64) time.Duration {

@@ -5,33 +5,41 @@ import "github.com/fairlead/fairlead/internal/redisscript"
 // bucket reads the state: a string of digits, the TAT (GCRA's theoretical arrival time, the instant at which the bucket will be
 // full) in units since 2020. What a missing key means is a full bucket.
 //
-// After an Update the string goes on with ":interval:full", in units, so that every process knows which policy the TAT was
+// After an Update the string goes on with ":interval:full:longest", in units, so that every process knows which policy the TAT was
 // counted with, and the balance in tokens is carried over exactly once, whoever hears of the new parameters first. Before
-// that, digits alone are taken to mean the parameters that a process was made with.
+// that, digits alone are taken to mean the parameters that a process was made with. longest is the largest full that had a part in
+// it: so long the key lives, since a process for which the bucket fills later than for its writer must not find a full one.
 //
 // A TAT further ahead than a full bucket comes from a clock that stepped back, or from a process with a larger bucket under the
 // same name. The first heals: it is cut to an empty bucket, once the step is certain (this client has seen a later instant,
-// or the policy of the TAT is known), or this client may take it for one, which it may once an hour: a fleet in the middle
-// of a change of Burst must not refill the larger bucket at each refusal of the smaller one.
+// or the policy of the TAT is known), or this client may take it for one, which it may once an hour, of a TAT that has not moved
+// for a second since it saw it first (ARGV[8], ARGV[9]): a fleet that is deployed with a smaller Burst must not refill the larger
+// bucket at each refusal of the smaller one, nor once for each process that begins.
 const bucket = `
 local interval, full, grain = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local here = math.floor(math.max(0, now - 1577836800000000) * 16 / grain)
-local tat, written, suffix, healed = here, false, '', 0
+local function grains(instant) return math.floor(math.max(0, instant - 1577836800000000) * 16 / grain) end
+local here = grains(now)
+local tat, written, suffix, healed, longest = here, false, '', 0, 0
 local value = redis.call('GET', key)
-local function mine() return ':' .. int(interval * grain) .. ':' .. int(full * grain) end
+local function tag(other)
+  longest = math.max(full, math.ceil(other / grain))
+  suffix = ':' .. int(interval * grain) .. ':' .. int(full * grain) .. ':' .. int(longest * grain)
+end
 if value then
-  local t, i, f = string.match(value, '^(%d+):(%d+):(%d+)$')
+  local t, i, f, l = string.match(value, '^(%d+):(%d+):(%d+):(%d+)$')
   local known = t
-  if not t then t, i, f = string.match(value, '^%d+$'), ARGV[5], ARGV[6] end
+  if not t then t, i, f, l = string.match(value, '^%d+$'), ARGV[5], ARGV[6], ARGV[6] end
   i, f = tonumber(i), tonumber(f)
   if not t or i < 1 or f < i then return redis.error_reply('ERR fairlead: the key of this limiter holds something else') end
   i, f = i / grain, f / grain
   tat = math.max(here, math.ceil(tonumber(t) / grain))
   local excess = tat - here - f
   if excess > 0 then
-    excess = excess * grain
-    if known or now < tonumber(ARGV[7]) or excess > 504576000000000 or (ARGV[8] == '1' and excess > 16000000) then
+    local since = tonumber(ARGV[9])
+    if known or now < tonumber(ARGV[7]) or excess * grain > 504576000000000 then
       tat, written, healed = here + f, true, 1
+    elseif tat == tonumber(ARGV[8]) and now - since >= 1000000 then
+      tat, written, healed = math.max(here, grains(since) + f), true, 1
     end
   end
   if i ~= interval or f ~= full then
@@ -41,9 +49,9 @@ if value then
     tat, written = here + full - math.min(full, held), true
     known = true
   end
-  if known then suffix = mine() end
+  if known then tag(tonumber(l)) end
 elseif ARGV[5] ~= int(interval * grain) or ARGV[6] ~= int(full * grain) then
-  suffix = mine()
+  tag(tonumber(ARGV[6]))
 end
 `
 
@@ -51,19 +59,19 @@ end
 // (n, how many, the longest wait in grains that they accept). A request that will wait blocks the way for all behind it; one
 // that will not, and is refused, blocks nobody. A batch that takes nothing writes nothing.
 var take = redisscript.NewScript(bucket + `
-local idle, refund, ahead = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local idle, refund, ahead = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
 if refund > 0 and tat > here then
   tat, written = math.max(here, tat - refund * interval), true
 end
 local free = here + full - tat
 local out, blocked = {}, 0
-for j = 12, #ARGV, 3 do
+for j = 13, #ARGV, 3 do
   local n, count, most = ARGV[j] * interval, tonumber(ARGV[j + 1]), tonumber(ARGV[j + 2])
   local k = 0
   if blocked == 0 then
     k = math.max(0, math.min(count, math.floor(free / n)))
     free = free - k * n
-    if k < count and n - free <= most then blocked = (j - 9) / 3 end
+    if k < count and n - free <= most then blocked = (j - 10) / 3 end
   end
   out[#out + 1] = k
 end
@@ -75,7 +83,7 @@ end
 if here + full - free ~= tat then tat, written = here + full - free, true end
 if written then redis.call('SET', key, int(tat * grain) .. suffix) end
 if idle >= 0 and (written or (value and redis.call('PTTL', key) == -1)) then
-  expire((tat - here) * grain / 16000 + 10 + idle)
+  expire(math.max(tat - here, longest) * grain / 16000 + 10 + idle)
 end
 return {now, tat - here, healed, extra, blocked, unpack(out)}
 `)

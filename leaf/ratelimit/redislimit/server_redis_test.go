@@ -136,24 +136,59 @@ func TestAServersClockThatStepsBack(t *testing.T) {
 	v.at(0)
 	stranger := p.limiter(ratelimit.Config{Rate: 1, Burst: 10}) // that has never seen a later instant
 	require.Equal(t, time.Second, waitOf(t, stranger.AllowN(bg, 1)))
-	v.at(1)
-	require.NoError(t, stranger.AllowN(bg, 1))
+	v.at(0.999999)
+	require.ErrorIs(t, stranger.AllowN(bg, 1), ratelimit.ErrLimited)
+	v.at(3)
+	require.NoError(t, stranger.AllowN(bg, 3), "what has come since it saw the bucket first")
+	require.Equal(t, time.Second, waitOf(t, stranger.AllowN(bg, 1)))
 }
 
-// A smaller bucket under the same name takes the debt of a larger one for a step of the clock once an hour, not at each of its
-// refusals.
-func TestASmallerBucketDoesNotRefillALargerOne(t *testing.T) {
+// Smaller buckets under the same name, of processes that begin one after the other, take the debt of a larger one that is in use
+// for no step of the clock.
+func TestADeployOfASmallerBurstDoesNotRefillTheLargerBucket(t *testing.T) {
 	v := newVirtual()
 	p := on(t).frozen(v)
-	large, small := p.limiter(ratelimit.Config{Rate: 1, Burst: 1000}), p.limiter(ratelimit.Config{Rate: 1, Burst: 10})
-	total := 0
-	for range 20 {
-		for large.AllowN(bg, 10) == nil {
-			total += 10
+	large := p.limiter(ratelimit.Config{Rate: 2, Burst: 1000})
+	var small []*Limiter
+	require.NoError(t, large.AllowN(bg, 1000))
+	total := 1000
+	for second := range 100 {
+		v.at(float64(second))
+		for large.AllowN(bg, 1) == nil {
+			total++
 		}
-		require.ErrorIs(t, small.AllowN(bg, 1), ratelimit.ErrLimited)
+		if second%10 == 0 {
+			small = append(small, p.limiter(ratelimit.Config{Rate: 2, Burst: 5}))
+		}
+		for _, l := range small {
+			require.ErrorIs(t, l.AllowN(bg, 1), ratelimit.ErrLimited)
+		}
+		v.at(float64(second) + 0.75)
+		for _, l := range small {
+			require.ErrorIs(t, l.AllowN(bg, 1), ratelimit.ErrLimited)
+		}
 	}
-	require.LessOrEqual(t, total, 2000)
+	require.LessOrEqual(t, total, 1000+2*100)
+}
+
+// What is not in use heals once an hour at most, for each of them.
+func TestABucketIsCutOnSuspicionOnceAnHour(t *testing.T) {
+	v := newVirtual()
+	p := on(t).frozen(v)
+	large, small := p.limiter(ratelimit.Config{Rate: 1, Burst: 100_000}), p.limiter(ratelimit.Config{Rate: 1, Burst: 10})
+	spend := func() {
+		for n := 100_000; n > 0; n /= 2 {
+			for large.AllowN(bg, n) == nil {
+			}
+		}
+	}
+	for i := range 3 {
+		spend()
+		v.at(float64(2 + 4*i))
+		require.ErrorIs(t, small.AllowN(bg, 1), ratelimit.ErrLimited)
+		v.at(float64(4 + 4*i))
+		require.Equal(t, i == 0, small.AllowN(bg, 1) == nil)
+	}
 }
 
 // Standalone, Sentinel and Cluster.

@@ -71,6 +71,27 @@ func TestUpdateOfAFleetMintsNothing(t *testing.T) {
 	}
 }
 
+// Nobody finds a full bucket because a process whose own fills earlier has written the key last: in the middle of a change of Burst
+// the larger one would be there anew each time.
+func TestAKeyThatSeveralBurstsShareLivesUntilTheLargestIsFull(t *testing.T) {
+	small := ratelimit.Config{Name: "api", Rate: 10, Burst: 5}
+	large := ratelimit.Config{Name: "api", Rate: 10, Burst: 1000}
+	for name, c := range map[string][2]ratelimit.Config{"to a larger one": {small, large}, "to a smaller one": {large, small}} {
+		t.Run(name, func(t *testing.T) {
+			p := on(t)
+			all := map[int]*Limiter{c[0].Burst: p.limiter(c[0]), c[1].Burst: p.limiter(c[0])}
+			require.NoError(t, all[c[1].Burst].Update(c[1]))
+			key := all[5].store.Key()
+			require.NoError(t, all[1000].AllowN(bg, 1000))
+			require.ErrorIs(t, all[5].AllowN(bg, 1), ratelimit.ErrLimited)
+			require.Greater(t, pttl(t, p, key), 99*time.Second)
+			redistest.Eventually(t, "one comes", func() bool { return all[5].AllowN(bg, 1) == nil })
+			require.Greater(t, pttl(t, p, key), 99*time.Second)
+			require.ErrorIs(t, all[1000].AllowN(bg, 100), ratelimit.ErrLimited)
+		})
+	}
+}
+
 // Two rates under one name share the bucket: the larger one's debt is a debt for all.
 func TestTwoRatesUnderOneNameShareTheBucket(t *testing.T) {
 	v := newVirtual()
