@@ -217,6 +217,35 @@ func TestCallersDeadlineIsBlamedAfterHalfOfWhatItGave(t *testing.T) {
 	})
 }
 
+// Section 1, Outcome.Given: of the caller's deadline and the total timeout, the one that comes first. So a downstream that hangs behind
+// a short total timeout trips, however long its callers would wait.
+func TestGivenIsTheShorterOfTheCallersDeadlineAndTheTotalTimeout(t *testing.T) {
+	const short, long = 60 * time.Millisecond, 10 * time.Second
+	for name, c := range map[string]struct{ total, deadline time.Duration }{
+		"the total timeout": {short, long}, "the caller's deadline": {long, short}, "both": {short, short}, "no deadline": {short, 0}, "no timeout": {0, short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, b := &rule{}, breaker.MustNew(breaker.Config{Consecutive: 1})
+				build := pipeline.For("p").Breaker(b).With(g)
+				if c.total > 0 {
+					build = build.Timeout(limitOf(c.total))
+				}
+				ctx := t.Context()
+				if c.deadline > 0 {
+					with, cancel := context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+					ctx = with
+				}
+				require.ErrorIs(t, build.MustBuild().Run(ctx, hang), context.DeadlineExceeded)
+				require.Equal(t, []leaf.Verdict{leaf.CallerExpired}, g.verdicts())
+				require.Equal(t, short, g.told[0].Given)
+				require.Equal(t, breaker.Open, b.State(), "fn had all of it: it is to blame")
+			})
+		})
+	}
+}
+
 // A cooldown makes a later attempt wait, without consuming one; a first attempt is refused.
 func TestCooldownIsWaitedForByALaterAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -29,9 +29,10 @@ type Judge struct {
 	SlowCall   time.Duration    // <= 0 = nothing is slow
 	BlameAfter time.Duration    // 0 = half of Outcome.Given, at most 100 ms; Off = never
 	IsFailure  func(error) bool // nil = err != nil
+	Ignore     func(error) bool // nil = nothing
 }
 
-// Of is the one place that decides what an outcome means. It calls IsFailure, whose panic is the caller's to handle.
+// Of is the one place that decides what an outcome means. It calls Ignore and IsFailure, whose panic is the caller's to handle.
 func (j Judge) Of(o leaf.Outcome) Result {
 	lasted := Neutral
 	if j.SlowCall > 0 && o.Took >= j.SlowCall {
@@ -48,6 +49,8 @@ func (j Judge) Of(o leaf.Outcome) Result {
 		return Failed | lasted
 	case o.Verdict == leaf.CallerExpired && !j.blames(o):
 		return lasted
+	case o.Err != nil && j.Ignore != nil && j.Ignore(o.Err):
+		return Neutral
 	case j.isFailure(o.Err):
 		return Failed | lasted
 	case o.Verdict == leaf.CallerExpired:

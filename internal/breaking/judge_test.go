@@ -49,13 +49,16 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Seed 003: a context's end is never turned into a success: a half-open probe that ran out of time would close the circuit.
-func TestExpiryThatIsNoFailureIsNoSuccess(t *testing.T) {
-	j := breaking.Judge{IsFailure: func(err error) bool { return err != nil && !errors.Is(err, context.DeadlineExceeded) }, SlowCall: time.Second}
-	o := leaf.Outcome{Err: fmt.Errorf("read: %w", context.DeadlineExceeded)}
-	require.Equal(t, breaking.Neutral, j.Of(o))
-	o.Took = time.Second
-	require.Equal(t, breaking.Slow, j.Of(o))
-	require.Equal(t, breaking.Succeeded, j.Of(leaf.Outcome{}))
-	require.Equal(t, breaking.Failed, j.Of(leaf.Outcome{Err: errors.New("other")}))
+// Seed 003: a context's end, of either kind, is never turned into a success: a half-open probe that ran out of time, or that a part of
+// fn's own work was cancelled in, would close the circuit.
+func TestAContextsEndThatIsNoFailureIsNoSuccess(t *testing.T) {
+	for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
+		j := breaking.Judge{IsFailure: func(err error) bool { return err != nil && !errors.Is(err, end) }, SlowCall: time.Second}
+		o := leaf.Outcome{Err: fmt.Errorf("read: %w", end)}
+		require.Equal(t, breaking.Neutral, j.Of(o), end)
+		o.Took = time.Second
+		require.Equal(t, breaking.Slow, j.Of(o), end)
+		require.Equal(t, breaking.Succeeded, j.Of(leaf.Outcome{}))
+		require.Equal(t, breaking.Failed, j.Of(leaf.Outcome{Err: errors.New("other")}))
+	}
 }

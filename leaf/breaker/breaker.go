@@ -192,7 +192,7 @@ func (b *Breaker) Settle(_ context.Context, token uint64, o leaf.Outcome) error 
 	switch {
 	case p.easy(o) && tokenState(token) == Closed && b.passes(token): // most calls
 	case !ofGeneration(b.word.Load(), token):
-	case p.IsFailure != nil:
+	case p.IsFailure != nil || p.Ignore != nil:
 		b.ask(p, token, o)
 	default:
 		b.record(token, p.judge(o), o.Err)
@@ -200,7 +200,7 @@ func (b *Breaker) Settle(_ context.Context, token uint64, o leaf.Outcome) error 
 	return nil
 }
 
-// ask judges with the program's own IsFailure: a failure where that panics, or ends its goroutine.
+// ask judges with the program's own Ignore and IsFailure: a failure where one panics, or ends its goroutine.
 func (b *Breaker) ask(p *policy, token uint64, o leaf.Outcome) {
 	is := failed
 	defer func() {

@@ -59,6 +59,9 @@ type Config struct {
 	ProbeLease time.Duration
 	// IsFailure judges what a callback returned, nil included; nil = err != nil. Pure; a panic in it is a failure.
 	IsFailure func(err error) bool
+	// Ignore says which errors are neither failure nor success: nothing is recorded, a probe's slot goes back. It is asked before
+	// IsFailure, of what a callback returned that is not nil; nil = none. Pure; a panic in it is a failure.
+	Ignore func(err error) bool
 	// BlameAfter is how long the callback must have run for the caller's deadline to count as a failure;
 	// 0 = half of leaf.Outcome.Given, at most 100 ms (100 ms where Given is unknown); Off = never; else positive.
 	BlameAfter time.Duration

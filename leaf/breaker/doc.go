@@ -23,7 +23,7 @@
 // leaf.CallerExpired is a failure only if the callback had run BlameAfter and IsFailure agrees, else neutral. A call that its
 // caller ended, one way or the other, after it had lasted SlowCall, counts as a slow call even where it is no failure; as a
 // probe it stays neutral.
-// leaf.Returned is what IsFailure says.
+// leaf.Returned is neutral where Ignore says so, and else what IsFailure says.
 //
 // Time is the clock's monotonic nanoseconds. A clock that has gone back to before an instant that is kept (the opening, a
 // probe's lease, a result) makes that instant void: the circuit may be probed, the slot is free, the window is empty.

@@ -17,9 +17,9 @@ const (
 	slow      = breaking.Slow
 )
 
-// judge decides what an outcome means. It calls IsFailure, whose panic is the caller's to handle.
+// judge decides what an outcome means. It calls Ignore and IsFailure, whose panic is the caller's to handle.
 func (p *policy) judge(o leaf.Outcome) result {
-	return breaking.Judge{SlowCall: p.SlowCall, BlameAfter: p.BlameAfter, IsFailure: p.IsFailure}.Of(o)
+	return breaking.Judge{SlowCall: p.SlowCall, BlameAfter: p.BlameAfter, IsFailure: p.IsFailure, Ignore: p.Ignore}.Of(o)
 }
 
 // totals is what a window holds.

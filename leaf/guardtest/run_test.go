@@ -3,6 +3,7 @@ package guardtest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/leaf"
 	"go.uber.org/goleak"
@@ -30,6 +31,30 @@ func TestSpent(t *testing.T) {
 		New:      func(testing.TB) leaf.Guard { return &turnstile{max: 3, spent: true} },
 		Waiting:  func(testing.TB) leaf.Guard { return &turnstile{max: 3, spent: true, waits: true} },
 		Capacity: 3,
+	})
+}
+
+// distant is a guard behind a store: each call lasts longer than an impatient caller waits.
+type distant struct{ leaf.Guard }
+
+func (d distant) Acquire(ctx context.Context) (leaf.Permit, error) {
+	answer := time.NewTimer(2 * time.Millisecond)
+	defer answer.Stop()
+	select {
+	case <-answer.C:
+		return d.Guard.Acquire(ctx)
+	case <-ctx.Done():
+		return leaf.Permit{}, causeOf(ctx)
+	}
+}
+
+// TestDistant: a round trip is no fault, also where every caller gives up at some time.
+func TestDistant(t *testing.T) {
+	Run(t, Config{
+		New:      func(testing.TB) leaf.Guard { return distant{&turnstile{max: 3, spent: true}} },
+		Waiting:  func(testing.TB) leaf.Guard { return distant{&turnstile{max: 3, spent: true, waits: true}} },
+		Capacity: 3,
+		Rounds:   30,
 	})
 }
 

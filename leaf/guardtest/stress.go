@@ -53,19 +53,25 @@ func (s *suite) stressWaiting() {
 		return
 	}
 	g := s.cfg.Waiting(s)
+	var got atomic.Bool
+	var vain atomic.Int64 // gave up before anybody had got in: a guard may have to ask a store, which takes its time
 	s.storm(g, func(_ ask, round int, in *inside) error {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		defer cancel(nil)
 		if round%2 == 0 || !s.cfg.Slots {
 			// Without slots a wait may outlast everybody: somebody always gives up.
-			timer := time.AfterFunc(time.Duration(round%5)*100*time.Microsecond, func() { cancel(errCause) })
+			timer := time.AfterFunc(time.Duration(round%5)*100*time.Microsecond*time.Duration(1+min(vain.Load(), 100)), func() { cancel(errCause) })
 			defer timer.Stop()
 		}
 		var p leaf.Permit
 		var err error
 		if p, err = g.Acquire(ctx); err != nil {
+			if !got.Load() {
+				vain.Add(1)
+			}
 			return err
 		}
+		got.Store(true)
 		in.enter()
 		around(g)
 		in.leave()

@@ -143,6 +143,18 @@ func TestClockThatStepsBackMintsNothing(t *testing.T) {
 	require.Equal(t, 1.0, f.at(100.1).Tokens())
 }
 
+// C25 b, where the clock steps back behind the instant at which the limiter was made: the wait that is advised has the step in it.
+func TestClockThatStepsBackBehindTheBeginningAdvisesTheWholeWait(t *testing.T) {
+	f := newFixture(t, Config{Rate: 10, Burst: 10, MaxWait: time.Minute})
+	f.drain()
+	f.at(-60)
+	require.Zero(t, f.Tokens())
+	require.False(t, f.Allow())
+	require.Equal(t, 60*time.Second+100*time.Millisecond, waitOf(t, f.AllowN(1)))
+	require.Equal(t, 60*time.Second+100*time.Millisecond, waitOf(t, f.Wait(bg, 1)), "longer than MaxWait: refused now")
+	require.Equal(t, 1.0, f.at(0.1).Tokens())
+}
+
 // C25 c
 func TestCenturyOfIdlingOverflowsNothing(t *testing.T) {
 	for _, idle := range []time.Duration{3 * time.Hour, 100 * 365 * 24 * time.Hour} {

@@ -116,30 +116,36 @@ func TestContextLivesAsLongAsTheBody(t *testing.T) {
 	}
 }
 
-// C34: no timer outlives the body, however it ends, nor a response that gave way to a retry.
+// C34: no timer outlives the body, however it ends, nor a response that gave way to a retry; the body of a 101 is a connection.
 func TestNoTimerOutlivesTheBody(t *testing.T) {
-	for name, end := range map[string]func(io.ReadCloser) error{
-		"Close": func(b io.ReadCloser) error { return b.Close() },
-		"EOF":   func(b io.ReadCloser) error { _, err := io.Copy(io.Discard, b); return err },
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock := &timers{Clock: clockwork.NewFakeClock()}
-			p := pipeline.For("x").
-				Timeout(timeout.MustNew(timeout.Config{Limit: 9 * time.Second, Clock: clock})).
-				Retry(soon(func(c *retry.Config) { c.Backoff, c.Clock = retry.Immediate, clock })).
-				AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 5 * time.Second, Clock: clock})).MustBuild()
-			base := &answers{list: []func(*http.Request) (*http.Response, error){
-				status(503, body("busy")), status(200, body("whole")),
-			}}
-			resp, err := httpx.NewTransport(p, base, httpx.Clock(clock)).RoundTrip(request(t, "GET", "http://host", nil))
-			require.NoError(t, err)
-			require.Error(t, base.seen[0].Context().Err())
-			require.NoError(t, base.seen[1].Context().Err())
-			require.Positive(t, clock.live.Load())
-			require.NoError(t, end(resp.Body))
-			require.Error(t, base.seen[1].Context().Err())
-			require.Zero(t, clock.live.Load())
-		})
+	switched := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 101, Request: r, Body: struct {
+			*watched
+			io.Writer
+		}{body("whole"), io.Discard}}, nil
+	}
+	for name, last := range map[string]func(*http.Request) (*http.Response, error){"200": status(200, body("whole")), "101": switched} {
+		for how, end := range map[string]func(io.ReadCloser) error{
+			"Close": func(b io.ReadCloser) error { return b.Close() },
+			"EOF":   func(b io.ReadCloser) error { _, err := io.Copy(io.Discard, b); return err },
+		} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				clock := &timers{Clock: clockwork.NewFakeClock()}
+				p := pipeline.For("x").
+					Timeout(timeout.MustNew(timeout.Config{Limit: 9 * time.Second, Clock: clock})).
+					Retry(soon(func(c *retry.Config) { c.Backoff, c.Clock = retry.Immediate, clock })).
+					AttemptTimeout(timeout.MustNew(timeout.Config{Limit: 5 * time.Second, Clock: clock})).MustBuild()
+				base := &answers{list: []func(*http.Request) (*http.Response, error){status(503, body("busy")), last}}
+				resp, err := httpx.NewTransport(p, base, httpx.Clock(clock)).RoundTrip(request(t, "GET", "http://host", nil))
+				require.NoError(t, err)
+				require.Error(t, base.seen[0].Context().Err())
+				require.NoError(t, base.seen[1].Context().Err())
+				require.Positive(t, clock.live.Load())
+				require.NoError(t, end(resp.Body))
+				require.Error(t, base.seen[1].Context().Err())
+				require.Zero(t, clock.live.Load())
+			})
+		}
 	}
 }
 

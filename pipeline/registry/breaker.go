@@ -121,8 +121,8 @@ func checkBreaker(d *decoder, s *breakerSpec) {
 			s.cfg.ProbeLease = breaker.NoLease
 		}
 	}
-	if s.recordOn.any != nil && !s.recordOn.all() { // all is the default, which costs less
-		s.cfg.IsFailure = s.recordOn.any
+	if recorded := s.recordOn.any; recorded != nil && !s.recordOn.all() { // all is the default, which costs less
+		s.cfg.Ignore = func(err error) bool { return !recorded(err) } // no success: that would close a half-open circuit
 	}
 	if !s.has("idle-ttl") {
 		s.idle = 720 * time.Hour

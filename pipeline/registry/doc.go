@@ -20,8 +20,9 @@
 // Numbers are seconds where a duration is wanted; 250ms, 1h30m, 5d, and ISO 8601 from days to seconds (P1DT2H) are durations,
 // too. The words true and false are the only booleans. What one reader of YAML takes for another thing than the next is refused:
 // 010, 1_000, 1:30, yes, tags, merge keys (<<). Keys, names of instances and matchers are checked; so is what they mean together.
-// All errors of a document come at once, each with its path and the text as written; after 100 the rest is counted. What is written
-// never gives way to a default: a wait-duration above what max-wait is where it is not written is an error, and so on.
+// All errors of a document come at once, each with its path and the text as written; after 100 the rest is counted. What the keys
+// of an entry mean together is looked at once each of them can be read. What is written never gives way to a default: a
+// wait-duration above what max-wait is where it is not written is an error, and so on.
 //
 // No message repeats what may be a password: a URL is told without its user and the values of its query, any other text with an @
 // or with password= not at all, and where the store or its URL should stand, what is something else by its kind alone.

@@ -9,12 +9,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/fairlead/fairlead/leaf"
+	"github.com/fairlead/fairlead/leaf/breaker"
 	"github.com/fairlead/fairlead/leaf/bulkhead"
 	"github.com/fairlead/fairlead/leaf/timeout"
 	"github.com/fairlead/fairlead/pipeline"
@@ -84,11 +86,33 @@ func TestBuiltInMatchers(t *testing.T) {
 	assert.True(t, cfg.RetryIf(errors.New("other")))
 	assert.True(t, cfg.StopIf(errDown))
 	assert.False(t, cfg.StopIf(errors.New("other")))
-	isFailure := r.breakers.now["a"].item.Config().IsFailure
-	assert.True(t, isFailure(os.ErrDeadlineExceeded))
-	assert.False(t, isFailure(errDown))
-	assert.False(t, isFailure(nil), "a success is none, whatever the matchers say")
-	assert.Nil(t, r.breakers.now["b"].item.Config().IsFailure, "all is the default")
+	ignore := r.breakers.now["a"].item.Config().Ignore
+	assert.False(t, ignore(os.ErrDeadlineExceeded))
+	assert.True(t, ignore(errDown))
+	assert.Nil(t, r.breakers.now["b"].item.Config().Ignore, "all is the default")
+}
+
+// Seed 000: what record-on does not name leaves the breaker's state as it was, and gives a probe's permit back.
+func TestWhatRecordOnDoesNotNameLeavesTheCircuitAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := loaded(t, "resilience: {circuit-breaker: {a: {record-on: [timeout], consecutive: 2, wait-duration-in-open: 10s}}}")
+		b := r.MustBreaker("a")
+		call := func(err error) {
+			_, got := leaf.Do(t.Context(), b, func(context.Context) (int, error) { return 0, err })
+			assert.Equal(t, err, got)
+		}
+		call(os.ErrDeadlineExceeded)
+		call(errDown)
+		assert.Equal(t, 1, b.Snapshot().Calls)
+		call(os.ErrDeadlineExceeded)
+		assert.Equal(t, breaker.Open, b.State(), "two in a row: what is not recorded is no success between them")
+		<-time.After(10 * time.Second)
+		call(errDown)
+		assert.Equal(t, breaker.HalfOpen, b.State())
+		assert.Zero(t, b.Snapshot().Probes)
+		call(nil)
+		assert.Equal(t, breaker.Closed, b.State())
+	})
 }
 
 func TestFailureThresholdIsIgnoredWhereARateIsSet(t *testing.T) {

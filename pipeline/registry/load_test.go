@@ -116,3 +116,22 @@ resilience:
     shared: { shared: true }
 `))
 }
+
+// What is wrong with one part of a pipeline hides nothing of the others.
+func TestAPipelinesOwnErrorsComeBesideThoseOfItsParts(t *testing.T) {
+	const times = "resilience.pipelines.p.attempt-timeout is 10: want below the total timeout of 5s"
+	for doc, want := range map[string][]string{
+		"pipelines: {p: {timeout: 5, attempt-timeout: 10, bulkhead: q}}": {
+			"resilience.pipelines.p.bulkhead: no resilience [bulkhead] instance named [q]; available: (none)", times},
+		"retry: {a: {max-attempts: 0}}, pipelines: {p: {retry: a, timeout: 5, attempt-timeout: 10}}": {
+			"resilience.retry.a.max-attempts is 0: want a whole number from 1 to 64", times},
+		"circuit-breaker: {a: {shared: true}}, pipelines: {p: {circuit-breaker: a, timeout: 5, attempt-timeout: 10}}": {
+			"resilience.store.redis is missing: want a URL such as redis://127.0.0.1:6379/0, or registry.WithClient, where instances are shared", times},
+		// Nothing follows from what is missing.
+		"retry: {a: {max-attempts: 0}}, bulkhead: {q: {}}, pipelines: {p: {retry: a, bulkhead: q, retry-on-bulkhead-full: true, circuit-breaker: b, breaker: outside-retry}}": {
+			"resilience.retry.a.max-attempts is 0: want a whole number from 1 to 64",
+			"resilience.bulkhead.q.max-concurrent is missing: want the number of calls at once, from 1"},
+	} {
+		assert.Equal(t, want, problems(t, "resilience: {"+doc+"}"), doc)
+	}
+}

@@ -202,11 +202,26 @@ func (doc *document) elsewhere(s *pipelineSpec) map[string]at {
 	return places
 }
 
-// made says whether the trial has every instance that s names.
-func (doc *document) made(s *pipelineSpec) bool {
-	return in(doc.timeouts.trial, s.total.name) && in(doc.timeouts.trial, s.attempt.name) && in(doc.retries.trial, s.retry) &&
-		in(doc.cooldowns.trial, s.cooldown) && in(doc.breakers.trial, s.breaker) && in(doc.limits.trial, s.limit) &&
-		in(doc.bulkheads.trial, s.bulkhead)
+// rest is s without what the trial has no instance of: one wrong part hides nothing of the others.
+func (doc *document) rest(s *pipelineSpec) *pipelineSpec {
+	r := *s
+	keep := func(made bool, name *string, switches ...*bool) {
+		if made {
+			return
+		}
+		*name = ""
+		for _, on := range switches {
+			*on = false
+		}
+	}
+	keep(in(doc.timeouts.trial, s.total.name), &r.total.name)
+	keep(in(doc.timeouts.trial, s.attempt.name), &r.attempt.name)
+	keep(in(doc.retries.trial, s.retry), &r.retry, &r.outside, &r.retryFull, &r.retryLimited)
+	keep(in(doc.cooldowns.trial, s.cooldown), &r.cooldown)
+	keep(in(doc.breakers.trial, s.breaker), &r.breaker, &r.outside)
+	keep(in(doc.limits.trial, s.limit), &r.limit, &r.retryLimited)
+	keep(in(doc.bulkheads.trial, s.bulkhead), &r.bulkhead, &r.retryFull)
+	return &r
 }
 
 func in[T any](all map[string]T, name string) bool {
@@ -226,17 +241,18 @@ func (doc *document) try(d *decoder) {
 	}
 	for _, name := range doc.order {
 		s := doc.pipelines[name]
-		if s.bad || !doc.made(s) {
-			continue // what is wrong was said
+		if s.unread {
+			continue // what the others mean beside it is not known
 		}
-		b, err := s.builder(d.opts, from)
+		rest := doc.rest(s)
+		b, err := rest.builder(d.opts, from)
 		if err != nil {
 			d.named(s.at, err)
 			continue
 		}
 		p, err := b.Build()
 		if err != nil {
-			d.translateElsewhere(&s.entry, "pipeline", pipelineFields, doc.elsewhere(s), err)
+			d.translateElsewhere(&s.entry, "pipeline", pipelineFields, doc.elsewhere(rest), err)
 		} else if p.Name() != s.name {
 			d.add(fmt.Errorf("%s: WithPipeline returned a builder named %q: want the one that it was given", s.at.path, shorten(p.Name())))
 		}

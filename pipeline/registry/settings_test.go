@@ -58,9 +58,9 @@ func TestEachKeySetsItsField(t *testing.T) {
 
 	circuit := r.breakers.now["a"].spec
 	cfg := circuit.config(e)
-	assert.True(t, cfg.IsFailure(slowness{}))
-	assert.False(t, cfg.IsFailure(errDown))
-	cfg.IsFailure = nil
+	assert.False(t, cfg.Ignore(slowness{}))
+	assert.True(t, cfg.Ignore(errDown))
+	cfg.Ignore = nil
 	assert.Equal(t, breaker.Config{Name: "a", Window: breaker.Count(22).Within(23 * time.Second), MinCalls: 20, FailureRate: breaker.Off, FailureCount: 21, Consecutive: 19,
 		SlowCall: 25 * time.Second, SlowRate: 0.26, OpenFor: 27 * time.Second, OpenGrowth: 2.8, MaxOpenFor: 29 * time.Second, OpenJitter: true,
 		Probes: 30, ProbeSuccesses: 31, ProbeLease: 32 * time.Second, BlameAfter: 33 * time.Second}, cfg)
@@ -95,7 +95,7 @@ func TestEachFieldOfTheLeavesHasAKey(t *testing.T) {
 		have   []string
 	}{
 		{retry.Config{}, with(retryFields, "StopIf", "stop-on", "NoBudget", "budget", "ReturnLast", "return-last", "RetryNested", "retry-nested"), namesOf(retryKind.keys)},
-		{breaker.Config{}, with(breakerFields, "OpenJitter", "open-jitter", "IsFailure", "record-on"), namesOf(breakerKind.keys)},
+		{breaker.Config{}, with(breakerFields, "OpenJitter", "open-jitter", "Ignore", "record-on", "IsFailure", "record-on"), namesOf(breakerKind.keys)},
 		{ratelimit.Config{}, limitFields, namesOf(limitKind.keys)},
 		{bulkhead.Config{}, with(nil, "MaxConcurrent", "max-concurrent", "MaxWait", "max-wait", "MaxQueue", "max-queue"), namesOf(slotsKind.keys)},
 		{timeout.Config{}, with(nil, "Limit", "timeout"), namesOf(timeoutKind.keys)},

@@ -86,7 +86,7 @@ func New(client redis.UniversalClient, cfg breaker.Config, opts Options) (*Break
 // complete is the policy of a cfg that the local breaker has taken.
 func (b *Breaker) complete(cfg breaker.Config) *policy {
 	filled := b.local.Config()
-	filled.IsFailure, filled.OnChange = cfg.IsFailure, cfg.OnChange
+	filled.IsFailure, filled.Ignore, filled.OnChange = cfg.IsFailure, cfg.Ignore, cfg.OnChange
 	return newPolicy(filled, b.opts.MinReporters)
 }
 
@@ -188,10 +188,10 @@ func (b *Breaker) refusal(e breaker.OpenError) error {
 // is that of a probe's record; the lease then ends by itself. A result of an earlier generation changes nothing.
 func (b *Breaker) Settle(ctx context.Context, token uint64, o leaf.Outcome) (err error) {
 	p := b.policy.Load()
-	if p.IsFailure == nil {
+	if p.IsFailure == nil && p.Ignore == nil {
 		return b.settle(ctx, token, p.judge.Of(o), o.Err)
 	}
-	is := breaking.Failed // where the program's own IsFailure panics, or ends its goroutine
+	is := breaking.Failed // where the program's own Ignore or IsFailure panics, or ends its goroutine
 	defer func() {
 		_ = recover()
 		err = b.settle(ctx, token, is, o.Err)

@@ -122,6 +122,25 @@ func TestCauseIsKnownWhereItHappened(t *testing.T) {
 	require.Equal(t, again, b.refused().Cause)
 }
 
+// What Ignore names is neither failure nor success, for the fleet and for the breaker underneath, and a probe's slot goes back.
+func TestWhatIsIgnoredChangesNothing(t *testing.T) {
+	f := newFleet(t, breaker.Config{Window: breaker.Count(1), OpenFor: 10 * time.Second, Ignore: func(err error) bool { return err == errIgnored }})
+	m := f.join()
+	ignored := leaf.Outcome{Err: errIgnored}
+	m.run(1, ignored)
+	m.sync()
+	m.counts(0, 0)
+	m.run(1, failure)
+	m.is(breaker.Open)
+	f.to(10)
+	m.begin()(ignored)
+	m.is(breaker.HalfOpen)
+	m.begin()(success)
+	m.is(breaker.Closed)
+}
+
+var errIgnored = errors.New("ignored")
+
 // What may be asked of IsFailure: rejections, NotRun, cancelled and early expired calls are neutral, also here.
 func TestNeutralOutcomesCountNowhere(t *testing.T) {
 	f := newFleet(t, breaker.Config{Window: breaker.Count(1), OpenFor: time.Hour})

@@ -21,7 +21,7 @@ type policy struct {
 // newPolicy makes the policy of a Config that the local breaker has found valid and completed.
 func newPolicy(filled breaker.Config, minReporters int) *policy {
 	p := &policy{Config: filled, judge: breaking.Judge{
-		SlowCall: filled.SlowCall, BlameAfter: filled.BlameAfter, IsFailure: filled.IsFailure,
+		SlowCall: filled.SlowCall, BlameAfter: filled.BlameAfter, IsFailure: filled.IsFailure, Ignore: filled.Ignore,
 	}}
 	calls, within := filled.Window.Size()
 	tenth := int64(0)
@@ -95,6 +95,6 @@ func (p *policy) lease() int64 {
 // local is the Config of the breaker underneath: it is told verdicts that were judged already, and its changes are told by
 // the shared one.
 func local(cfg breaker.Config, changed func(breaker.Change)) breaker.Config {
-	cfg.IsFailure, cfg.OnChange = nil, changed
+	cfg.IsFailure, cfg.Ignore, cfg.OnChange = nil, nil, changed
 	return cfg
 }

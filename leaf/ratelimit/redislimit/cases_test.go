@@ -161,6 +161,17 @@ func TestIdleTTL(t *testing.T) {
 	require.Equal(t, time.Duration(-1), pttl(t, p, never.store.Key()))
 }
 
+// A quota's key that somebody gave an end to loses it with the next call that takes anything: its end would hand the quota out again.
+func TestAQuotasKeyNeverKeepsAnExpiry(t *testing.T) {
+	p := on(t)
+	q := p.quota(3)
+	require.NoError(t, q.AllowN(bg, 1))
+	require.Equal(t, time.Duration(-1), pttl(t, p, q.store.Key()))
+	require.NoError(t, p.client.Expire(bg, q.store.Key(), time.Hour).Err())
+	require.NoError(t, q.AllowN(bg, 1))
+	require.Equal(t, time.Duration(-1), pttl(t, p, q.store.Key()))
+}
+
 // C37 (b): a key without an expiry gets one, whatever is decided.
 func TestC37AKeyWithoutExpiryGetsOne(t *testing.T) {
 	cfg := ratelimit.Config{Rate: 1, Per: time.Minute, Burst: 10}
