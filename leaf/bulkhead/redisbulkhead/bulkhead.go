@@ -126,7 +126,8 @@ func (b *Bulkhead) Update(cfg bulkhead.Config) error {
 
 // Inspect is local: kind "bulkhead", gauges "in_use" (this process's permits; limit MaxConcurrent), "queued" (limit MaxQueue)
 // and "overages" (permits of this process whose lease was over before they came back, so that somebody else may have had their
-// slot). State is "" while the store answers, and else the outage policy in force.
+// slot). State is "" where the store answered when it was asked last, and else the outage policy in force; where nobody comes, it
+// is asked again with the next renewal.
 func (b *Bulkhead) Inspect() leaf.Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
