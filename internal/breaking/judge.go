@@ -50,6 +50,9 @@ func (j Judge) Of(o leaf.Outcome) Result {
 	case o.Verdict == leaf.CallerExpired && !j.blames(o):
 		return lasted
 	case o.Err != nil && j.Ignore != nil && j.Ignore(o.Err):
+		if o.Verdict == leaf.CallerExpired {
+			return lasted // blamed or not: the longer a call hung, the less it would count
+		}
 		return Neutral
 	case j.isFailure(o.Err):
 		return Failed | lasted

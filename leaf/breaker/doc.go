@@ -20,9 +20,9 @@
 //
 // Judging: leaf.TimedOut and leaf.Panicked are failures. leaf.NotRun, leaf.Ignored, leaf.CallerCancelled and errors that
 // are rejections are neutral, before IsFailure sees anything: nothing is recorded, a probe's slot goes back.
-// leaf.CallerExpired is a failure only if the callback had run BlameAfter and IsFailure agrees, else neutral. A call that its
-// caller ended, one way or the other, after it had lasted SlowCall, counts as a slow call even where it is no failure; as a
-// probe it stays neutral.
+// leaf.CallerExpired is a failure only if the callback had run BlameAfter, Ignore does not say otherwise and IsFailure agrees,
+// else neutral. A call that its caller ended, one way or the other, after it had lasted SlowCall, counts as a slow call even where
+// it is no failure; as a probe it stays neutral.
 // leaf.Returned is neutral where Ignore says so, and else what IsFailure says.
 //
 // Time is the clock's monotonic nanoseconds. A clock that has gone back to before an instant that is kept (the opening, a

@@ -41,6 +41,8 @@ func TestJudging(t *testing.T) {
 		{"a success is not ignored", Config{Ignore: mustNotAsk}, success, succeeded},
 		{"timed out, whatever is ignored", Config{Ignore: mustNotAsk}, leaf.Outcome{Verdict: leaf.TimedOut, Err: errDown}, failed},
 		{"expired, blamed, but ignored", Config{Ignore: always}, expired(time.Hour, time.Hour), neutral},
+		{"expired, not blamed, slow", Config{Ignore: always, SlowCall: time.Millisecond}, expired(2*time.Millisecond, time.Hour), slow},
+		{"expired, blamed, but ignored, slow", Config{Ignore: always, SlowCall: time.Millisecond}, expired(time.Hour, time.Hour), slow},
 		{"not run", Config{IsFailure: mustNotAsk}, notRun, neutral},
 		{"not run, with the refusal", Config{IsFailure: mustNotAsk}, leaf.Outcome{Verdict: leaf.NotRun, Err: errDown, Took: time.Hour}, neutral},
 		{"ignored", Config{IsFailure: mustNotAsk, SlowCall: 1}, leaf.Outcome{Verdict: leaf.Ignored, Err: errDown, Took: time.Hour}, neutral},

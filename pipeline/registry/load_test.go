@@ -131,7 +131,12 @@ func TestAPipelinesOwnErrorsComeBesideThoseOfItsParts(t *testing.T) {
 		"retry: {a: {max-attempts: 0}}, bulkhead: {q: {}}, pipelines: {p: {retry: a, bulkhead: q, retry-on-bulkhead-full: true, circuit-breaker: b, breaker: outside-retry}}": {
 			"resilience.retry.a.max-attempts is 0: want a whole number from 1 to 64",
 			"resilience.bulkhead.q.max-concurrent is missing: want the number of calls at once, from 1"},
+		"time-limiter: {a: {timeout: -2}}, circuit-breaker: {b: {half-open-probe-timeout: 3}}, pipelines: {p: {timeout: 5, attempt-timeout: a, circuit-breaker: b}}": {
+			"resilience.time-limiter.a.timeout is -2: want no negative duration"},
 	} {
 		assert.Equal(t, want, problems(t, "resilience: {"+doc+"}"), doc)
 	}
+	counting := WithPipeline(func(_ string, b pipeline.Builder) pipeline.Builder { return b.RetryOnBulkheadFull() })
+	assert.Equal(t, []string{"resilience.bulkhead.q.max-concurrent is missing: want the number of calls at once, from 1"},
+		problems(t, "resilience: {retry: {r: {}}, bulkhead: {q: {}}, pipelines: {p: {retry: r, bulkhead: q}}}", counting))
 }

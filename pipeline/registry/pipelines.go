@@ -202,20 +202,23 @@ func (doc *document) elsewhere(s *pipelineSpec) map[string]at {
 	return places
 }
 
-// rest is s without what the trial has no instance of: one wrong part hides nothing of the others.
+// rest is s without what the trial has no instance of: one wrong part hides nothing of the others. Nor does anything follow from
+// what is missing: WithPipeline's base may count on it, and without its attempt timeout a run would seem to last for the total.
 func (doc *document) rest(s *pipelineSpec) *pipelineSpec {
 	r := *s
 	keep := func(made bool, name *string, switches ...*bool) {
 		if made {
 			return
 		}
-		*name = ""
+		*name, r.base = "", pipeline.For(s.name)
 		for _, on := range switches {
 			*on = false
 		}
 	}
 	keep(in(doc.timeouts.trial, s.total.name), &r.total.name)
-	keep(in(doc.timeouts.trial, s.attempt.name), &r.attempt.name)
+	if keep(in(doc.timeouts.trial, s.attempt.name), &r.attempt.name); r.attempt != s.attempt {
+		r.total = limitRef{}
+	}
 	keep(in(doc.retries.trial, s.retry), &r.retry, &r.outside, &r.retryFull, &r.retryLimited)
 	keep(in(doc.cooldowns.trial, s.cooldown), &r.cooldown)
 	keep(in(doc.breakers.trial, s.breaker), &r.breaker, &r.outside)

@@ -1,6 +1,7 @@
 package redisbulkhead
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -73,6 +74,35 @@ func TestFreeSlotsAreDealtAsOneByOne(t *testing.T) {
 		all = append(all, party{since: v.at.Load(), count: least, want: c.queued})
 		require.EqualValues(t, dealt(free, all), a.granted, "%d of %+v", free, all)
 	}
+}
+
+// A slot that is free goes to one of those who wait for it, also where they came in the same instant and have had as many.
+func TestWhoCameInTheSameInstantDoesNotLeaveTheSlotToTheOther(t *testing.T) {
+	v := newVirtual() // which stands still
+	all := fleet(t, 3, waiting(1), Options{Now: v.Now})
+	p := take(t, all[0])
+	served := make(chan error, 2)
+	for _, b := range all[1:] {
+		go func() {
+			ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+			defer cancel()
+			q, err := b.Acquire(ctx)
+			if err == nil {
+				err = q.Settle(bg, leaf.Outcome{})
+			}
+			served <- err
+		}()
+		redistest.Eventually(t, "it stands in the line", func() bool { return inLine(b) })
+	}
+	back(t, p)
+	require.NoError(t, <-served)
+	require.NoError(t, <-served)
+}
+
+func inLine(b *Bulkhead) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.engine.registered
 }
 
 // The end of a quarantine, the death of a large holder, an Update: what takes the server's time must not grow with slots times

@@ -87,17 +87,18 @@ for i = 1, #standing, 2 do
     redis.call('ZREM', key, member)
   else
     local party = {
-      member = member, since = string.sub(member, 2, 17), count = tonumber(string.sub(member, 18, 33)) or 0, share = 0,
+      member = member, id = string.sub(member, -16), since = string.sub(member, 2, 17), share = 0,
+      count = math.min(tonumber(string.sub(member, 18, 33)) or 0, 2 ^ 52), -- beyond it ends no search
     }
-    if string.sub(member, -16) == id then mine = party else
-      party.want, party.id = tonumber(string.sub(member, 34, 36)) or 1, string.sub(member, -16)
+    if party.id == id then mine = party else
+      party.want = tonumber(string.sub(member, 34, 36)) or 1
       line[#line + 1], wanting = party, wanting + party.want
       if not least or party.count < least then least = party.count end
     end
   end
 end
 local others = #line
-local me = mine or {since = instant, count = least or 0, share = 0}
+local me = mine or {id = id, since = instant, count = least or 0, share = 0}
 me.want = wanted
 
 -- The free slots are dealt out as if one by one, each to who has had the fewest so far and, among equals, has waited longest. So a
@@ -128,7 +129,9 @@ elseif free > 0 then
   for _, party in ipairs(line) do
     if party.share < party.want and party.count + party.share == level then first[#first + 1] = party end
   end
-  table.sort(first, function(a, b) return a.since < b.since end)
+  table.sort(first, function(a, b) -- all find the same: two who came in one instant would each leave the slot to the other, for ever
+    return a.since < b.since or a.since == b.since and a.id < b.id
+  end)
   for i = 1, math.min(left, #first) do first[i].share = first[i].share + 1 end
   if wait then line[#line] = nil end
 end

@@ -181,8 +181,8 @@ func TestC37AKeyWithoutExpiryGetsOne(t *testing.T) {
 			l := p.limiter(cfg)
 			require.NoError(t, p.client.Set(bg, l.store.Key(), value, 0).Err())
 			err := l.AllowN(bg, 1)
-			if err != nil { // too far ahead for any bucket: empty, and filling from now on
-				require.LessOrEqual(t, waitOf(t, err), time.Minute)
+			if err != nil { // too far ahead for any bucket: empty, and filling from now on, if nobody moves it
+				require.LessOrEqual(t, waitOf(t, err), 2*time.Minute)
 			}
 			require.Positive(t, pttl(t, p, l.store.Key()))
 		})

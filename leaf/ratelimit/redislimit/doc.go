@@ -43,7 +43,8 @@
 // panic of Options.Now is a failed call of the store.
 //
 // A server's clock that steps back mints nothing, and the bucket, empty then, fills at its rate from the step on; where only
-// processes that began after the step are left, from when one of them saw it first, which takes it a second. To them it looks
-// like a larger Burst under the same name, as in the middle of a deploy: a larger bucket that nobody has used for a second while
-// smaller ones ask for tokens may be refilled so, once an hour by each of them. [Limiter.Update] has no such doubt.
+// processes that began after the step are left, from when one of them saw it first, which takes it a second, or two intervals if
+// they are longer. To them it looks like a larger Burst under the same name, as in the middle of a deploy: a larger bucket that
+// nobody has used for so long while smaller ones ask for tokens may be refilled so, once an hour by each of them. [Limiter.Update]
+// has no such doubt.
 package redislimit

@@ -244,11 +244,22 @@ func (l *Limiter) land(b *batch, n []int64) {
 	if n[2] == 1 {
 		l.healed = max(1, b.asked)
 	}
-	if l.step = l.step.after(l.known.level, &b.policy); l.suspects(b) {
-		l.known.lag = b.policy.full // what is advised: to ask again when a token has come to an empty bucket
+	if l.step = l.step.after(l.known.level, &b.policy); l.suspects(b) && !l.step.used {
+		l.known.level = l.step.level(l.known.level, &b.policy)
+		n[4] = b.blocked(l.known.lag) // the script has looked at what may be void before long
 	}
 	l.stash += n[3]
 	l.seat(b, n[4], n[head:])
+}
+
+// blocked is the first run that will wait, where the script has admitted nobody, by its own arithmetic; 0 = none.
+func (b *batch) blocked(lag int64) int64 {
+	for j, r := range b.runs {
+		if r.n*b.policy.interval+lag-b.policy.full <= r.most {
+			return int64(j + 1)
+		}
+	}
+	return 0
 }
 
 // seat answers who flew, in their order. In the run that blocked stands the first who waits: from there on nobody was admitted,

@@ -85,7 +85,12 @@ type level struct {
 type suspect struct {
 	tat, grain int64 // grains since 2020, and of how many units
 	since      int64 // µs since 1970: when it was first seen
+	used       bool  // it has grown: it is rather somebody's larger bucket
 }
+
+// unmoved is for how many µs a TAT must not have moved to be taken for one from before a step: a bucket in steady use moves once an
+// interval. The script goes by the same.
+func (p *policy) unmoved() int64 { return max(1_000_000, p.interval*p.grain/8) }
 
 // after is what is suspected once s was heard: the same as before, where the TAT has not moved. Up to a second is no step.
 func (was suspect) after(s level, p *policy) suspect {
@@ -96,7 +101,15 @@ func (was suspect) after(s level, p *policy) suspect {
 	if was.tat == tat && was.grain == p.grain {
 		return was
 	}
-	return suspect{tat: tat, grain: p.grain, since: s.now}
+	return suspect{tat: tat, grain: p.grain, since: s.now, used: was.grain == p.grain && (was.used || tat > was.tat)}
+}
+
+// level is what there is to wait for at s, where the TAT was rightly suspected: the bucket has been filling since it was first
+// seen, and is to be had once it has not moved for so long.
+func (was suspect) level(s level, p *policy) level {
+	age := min(max(0, s.now-was.since), p.unmoved())
+	rest := ((p.unmoved()-age)*16 + p.grain - 1) / p.grain
+	return level{now: s.now, lag: p.full + max(rest-p.interval, -age*16/p.grain)}
 }
 
 // wait is the time from the level's instant until n tokens can be taken, n may exceed Burst where it includes those in front.

@@ -13,8 +13,8 @@ import "github.com/fairlead/fairlead/internal/redisscript"
 // A TAT further ahead than a full bucket comes from a clock that stepped back, or from a process with a larger bucket under the
 // same name. The first heals: it is cut to an empty bucket, once the step is certain (this client has seen a later instant,
 // or the policy of the TAT is known), or this client may take it for one, which it may once an hour, of a TAT that has not moved
-// for a second since it saw it first (ARGV[8], ARGV[9]): a fleet that is deployed with a smaller Burst must not refill the larger
-// bucket at each refusal of the smaller one, nor once for each process that begins.
+// for a second, or two intervals if they are longer, since it saw it first (ARGV[8], ARGV[9]): a fleet that is deployed with a
+// smaller Burst must not refill the larger bucket at each refusal of the smaller one, nor once for each process that begins.
 const bucket = `
 local interval, full, grain = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local function grains(instant) return math.floor(math.max(0, instant - 1577836800000000) * 16 / grain) end
@@ -38,7 +38,7 @@ if value then
     local since = tonumber(ARGV[9])
     if known or now < tonumber(ARGV[7]) or excess * grain > 504576000000000 then
       tat, written, healed = here + f, true, 1
-    elseif tat == tonumber(ARGV[8]) and now - since >= 1000000 then
+    elseif tat == tonumber(ARGV[8]) and now - since >= math.max(1000000, math.floor(interval * grain / 8)) then
       tat, written, healed = math.max(here, grains(since) + f), true, 1
     end
   end

@@ -135,8 +135,8 @@ func TestAServersClockThatStepsBack(t *testing.T) {
 	require.NoError(t, l.AllowN(bg, 10))
 	v.at(0)
 	stranger := p.limiter(ratelimit.Config{Rate: 1, Burst: 10}) // that has never seen a later instant
-	require.Equal(t, time.Second, waitOf(t, stranger.AllowN(bg, 1)))
-	v.at(0.999999)
+	require.Equal(t, 2*time.Second, waitOf(t, stranger.AllowN(bg, 1)))
+	v.at(1.999999)
 	require.ErrorIs(t, stranger.AllowN(bg, 1), ratelimit.ErrLimited)
 	v.at(3)
 	require.NoError(t, stranger.AllowN(bg, 3), "what has come since it saw the bucket first")
