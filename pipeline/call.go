@@ -205,8 +205,12 @@ func (c *call) leave(a *admission, err error) bool {
 	} else {
 		a.settle(c.caller, c.outcome)
 	}
-	if c.timed {
-		c.left(err, c.outcome.Took)
+	if c.report != nil {
+		c.note(err)
+	}
+	c.delay = 0
+	if c.plan.observe != nil {
+		c.tellAttempt(c.outcome.Took)
 	}
 	return err == nil
 }
@@ -308,15 +312,9 @@ func timedOut(name string, limit time.Duration, err error) error {
 	return &timeout.Error{Name: name, Limit: limit, Err: err}
 }
 
-// left reports the attempt.
-func (c *call) left(err error, took time.Duration) {
-	if c.report != nil {
-		c.report.History = append(c.report.History, Attempt{
-			Number: c.runs, Began: max(0, time.Duration(c.entered-c.began)), Took: took, Delay: c.delay, Err: err,
-		})
-	}
-	c.delay = 0
-	if c.plan.observe != nil {
-		c.tellAttempt(took)
-	}
+// note reports the attempt.
+func (c *call) note(err error) {
+	c.report.History = append(c.report.History, Attempt{
+		Number: c.runs, Began: max(0, time.Duration(c.entered-c.began)), Took: c.outcome.Took, Delay: c.delay, Err: err,
+	})
 }

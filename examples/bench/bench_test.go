@@ -145,7 +145,7 @@ func TestAGroupsPaceIsThatOfItsRounds(t *testing.T) {
 	o := options{each: 8 * time.Millisecond, rounds: 3}
 	assert.Equal(t, options{each: 8 * time.Millisecond, rounds: 3}, o.paced(group{}))
 	assert.Equal(t, options{each: 40 * time.Millisecond, rounds: 3}, o.paced(group{pace: garbage}))
-	assert.Equal(t, options{each: time.Millisecond, rounds: 300}, o.paced(group{pace: quiet}))
+	assert.Equal(t, options{each: time.Millisecond, rounds: 900}, o.paced(group{pace: quiet}))
 }
 
 func TestBadFlagsAreRefused(t *testing.T) {

@@ -24,7 +24,7 @@ type pace uint8
 const (
 	usual   pace = iota
 	garbage      // 5 times as long: each holds its share of the collector's work
-	quiet        // an eighth, and 100 times as many: a difference of few nanoseconds shows in rounds that nothing else touched
+	quiet        // an eighth, and 300 times as many: a difference of few nanoseconds shows in rounds that nothing else touched
 )
 
 // paced are the options for g.
@@ -33,7 +33,7 @@ func (o options) paced(g group) options {
 	case garbage:
 		o.each *= 5
 	case quiet:
-		o.each, o.rounds = o.each/8, o.rounds*100
+		o.each, o.rounds = o.each/8, o.rounds*300
 	}
 	return o
 }

@@ -34,7 +34,7 @@ func (r *results) markdown() string {
 	}
 	fmt.Fprintf(&b, "- %d rounds of about %v each, in which the contenders take turns; ns per call are medians, ratios the median of the rounds' ratios to fairlead "+
 		"(3.0 × is three times fairlead's time). Rounds are short so that most of them fit between two turns of whatever else runs; those of HTTP are five times as long, so that the collector's work is in each of them "+
-		"as it is in a program's time, and those of events an eighth, and 100 times as many, since it takes quiet ones to see few nanoseconds\n"+
+		"as it is in a program's time, and those of events an eighth, and 300 times as many, since it takes quiet ones to see few nanoseconds\n"+
 		"- with several goroutines, ns per call is the elapsed time by the calls of all\n", r.options.rounds, r.options.each)
 	r.goals(&b)
 	for _, g := range r.groups {
