@@ -33,7 +33,7 @@ type Judge struct {
 }
 
 // Of is the one place that decides what an outcome means. It calls Ignore and IsFailure, whose panic is the caller's to handle.
-func (j Judge) Of(o leaf.Outcome) Result {
+func (j *Judge) Of(o leaf.Outcome) Result {
 	lasted := Neutral
 	if j.SlowCall > 0 && o.Took >= j.SlowCall {
 		lasted = Slow
@@ -65,7 +65,7 @@ func (j Judge) Of(o leaf.Outcome) Result {
 }
 
 // blames says that the callback had its chance before the caller's deadline ended it.
-func (j Judge) blames(o leaf.Outcome) bool {
+func (j *Judge) blames(o leaf.Outcome) bool {
 	switch {
 	case j.BlameAfter > 0:
 		return o.Took >= j.BlameAfter
@@ -76,7 +76,7 @@ func (j Judge) blames(o leaf.Outcome) bool {
 	return half || o.Took >= 100*time.Millisecond
 }
 
-func (j Judge) isFailure(err error) bool {
+func (j *Judge) isFailure(err error) bool {
 	if j.IsFailure == nil {
 		return err != nil
 	}

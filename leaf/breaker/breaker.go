@@ -195,7 +195,7 @@ func (b *Breaker) Settle(_ context.Context, token uint64, o leaf.Outcome) error 
 	case p.IsFailure != nil || p.Ignore != nil:
 		b.ask(p, token, o)
 	default:
-		b.record(token, p.judge(o), o.Err)
+		b.record(token, p.judge.Of(o), o.Err)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (b *Breaker) ask(p *policy, token uint64, o leaf.Outcome) {
 		_ = recover()
 		b.record(token, is, o.Err)
 	}()
-	is = p.judge(o)
+	is = p.judge.Of(o)
 }
 
 func (b *Breaker) record(token uint64, is result, err error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/fairlead/fairlead/internal/breaking"
-	"github.com/fairlead/fairlead/leaf"
 )
 
 // result is what one outcome means for the breaker; the zero result is neutral.
@@ -16,11 +15,6 @@ const (
 	failed    = breaking.Failed
 	slow      = breaking.Slow
 )
-
-// judge decides what an outcome means. It calls Ignore and IsFailure, whose panic is the caller's to handle.
-func (p *policy) judge(o leaf.Outcome) result {
-	return breaking.Judge{SlowCall: p.SlowCall, BlameAfter: p.BlameAfter, IsFailure: p.IsFailure, Ignore: p.Ignore}.Of(o)
-}
 
 // totals is what a window holds.
 type totals struct{ calls, failures, slow int }

@@ -82,7 +82,7 @@ func TestJudging(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := newPolicy(c.cfg)
 			require.NoError(t, err)
-			require.Equal(t, c.want, p.judge(c.o))
+			require.Equal(t, c.want, p.judge.Of(c.o))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/fairlead/fairlead/internal/breaking"
 	"github.com/fairlead/fairlead/internal/check"
 	"github.com/fairlead/fairlead/internal/follow"
 	"github.com/fairlead/fairlead/leaf"
@@ -15,6 +16,7 @@ import (
 // policy is a Config that was found valid, with its defaults filled in. It never changes.
 type policy struct {
 	Config
+	judge breaking.Judge
 	plain bool // nobody is asked what a failure is, and nothing is slow
 }
 
@@ -59,7 +61,8 @@ func newPolicy(cfg Config) (*policy, error) {
 	cfg.told.maxOpenFor = follow.Tell(&cfg.MaxOpenFor, cmp.Or(cfg.MaxOpenFor, max(5*time.Minute, cfg.OpenFor)))
 	cfg.Probes = cmp.Or(cfg.Probes, 1)
 	cfg.ProbeSuccesses = cmp.Or(cfg.ProbeSuccesses, 1)
-	return &policy{Config: cfg, plain: cfg.IsFailure == nil && cfg.SlowCall <= 0}, nil
+	judge := breaking.Judge{SlowCall: cfg.SlowCall, BlameAfter: cfg.BlameAfter, IsFailure: cfg.IsFailure, Ignore: cfg.Ignore}
+	return &policy{Config: cfg, judge: judge, plain: cfg.IsFailure == nil && cfg.SlowCall <= 0}, nil
 }
 
 // minCalls is clamped to a count window: more could never be reached, and a typo must mean "still protected".
