@@ -41,13 +41,12 @@ type health struct {
 	trouble atomic.Bool               // not everything is well: a success has something to say
 	kick    chan struct{}             // a sign of life, for the prober
 
-	mu      sync.Mutex
-	fails   int // in a row, no more than trips
-	down    bool
-	op      string // that began the outage
-	outages uint64
-	events  mailbox.Box[event]
-	panics  atomic.Pointer[any] // the first of a hook
+	mu     sync.Mutex
+	fails  int // in a row, no more than trips
+	down   bool
+	op     string // that began the outage
+	events mailbox.Box[event]
+	panics atomic.Pointer[any] // the first of a hook
 
 	reloaded atomic.Int64 // when a Cluster's map was last asked for; 0 = never
 	scouting atomic.Bool  // somebody asks the other masters
@@ -71,10 +70,10 @@ func (h *health) refuses() error {
 	return nil
 }
 
-func (h *health) state() (outages uint64, down bool) {
+func (h *health) isDown() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.outages, h.down
+	return h.down
 }
 
 // failed gives the breaker's opening if it has opened just now: then the caller starts its prober.
@@ -92,7 +91,6 @@ func (h *health) failed(ctx context.Context, op string, err error) (opened *open
 	}
 	if !h.down {
 		h.down, h.op = true, op
-		h.outages++
 		h.put(ctx, leaf.StoreEvent{Name: h.name, Kind: "failed", Op: op, Policy: h.policy, Err: err})
 	}
 	h.mu.Unlock()

@@ -124,9 +124,8 @@ func (s *Store) now() string {
 	return strconv.FormatInt(min(max(1, s.opts.Now().UnixMicro()), exact), 10)
 }
 
-// Outages counts the outages that have begun: a guard whose local fallback starts full at each outage makes a new one when
-// this has moved. Down says whether the last call failed.
-func (s *Store) Outages() (n uint64, down bool) { return s.health.state() }
+// Down says whether the last call failed.
+func (s *Store) Down() bool { return s.health.isDown() }
 
 // Overage tells OnStore that a permit came back too late.
 func (s *Store) Overage(ctx context.Context, op string, err error) {

@@ -92,10 +92,8 @@ func (doc *document) readPipelines(d *decoder, a at) {
 			return
 		}
 		s := &pipelineSpec{entry: entry{name: name, at: v}, fallback: defaultFallback}
-		problems := d.count()
 		readKeys(d, v, pipelineKeys, s, &s.entry)
 		refer(d, doc, s)
-		s.bad = d.count() > problems
 		s.base = pipeline.For(name)
 		if d.opts.pipeline != nil {
 			s.base = d.opts.pipeline(name, s.base)

@@ -86,7 +86,7 @@ func (b *Breaker) storeTold(ctx context.Context, e leaf.StoreEvent) {
 func (b *Breaker) weigh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, down := b.store.Outages()
+	down := b.store.Down()
 	if b.out.Load() == down {
 		return
 	}

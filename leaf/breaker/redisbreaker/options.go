@@ -32,7 +32,8 @@ type Options struct {
 	// keys live for at least 1 h of real time.
 	Now func() time.Time
 	// OnStore is told when the store fails and recovers, and of each probe whose result came after its lease (overage); nil = nobody.
-	// No call waits for one that is slow. A panic in it arrives at the next Acquire.
+	// It runs outside every lock, and may call this breaker, though not its Close; no call waits for one that is slow. A panic in it
+	// arrives at the next Acquire.
 	OnStore leaf.OnStore
 }
 

@@ -94,7 +94,7 @@ func TestASlowStoreIsNoOutage(t *testing.T) {
 		<-time.After(40 * time.Millisecond)
 	}
 	callers.Wait()
-	_, down := b.store.Outages()
+	down := b.store.Down()
 	require.False(t, down)
 }
 
@@ -162,7 +162,7 @@ func TestAFailoverBySentinelAdmitsNobodyTooMany(t *testing.T) {
 		for _, guard := range []*Bulkhead{a, b} {
 			_, err := guard.TryAcquire(bg)
 			require.Error(t, err)
-			if _, down := guard.store.Outages(); down {
+			if guard.store.Down() {
 				return false
 			}
 		}

@@ -179,7 +179,7 @@ func (l *Limiter) Clock() (clock clockwork.Clock, used bool) {
 // Inspect is local: kind "ratelimit", gauges "tokens" (limit Burst: what the bucket holds by the last that was heard of it, if
 // nobody took any since; Burst before the first), "queued" (in this process) and "store_down" (1 in an outage).
 func (l *Limiter) Inspect() leaf.Snapshot {
-	_, down := l.store.Outages()
+	down := l.store.Down()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tokens := float64(l.policy.cfg.Burst)

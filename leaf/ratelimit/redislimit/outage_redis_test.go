@@ -86,7 +86,7 @@ func TestStoppedServer(t *testing.T) {
 				known = time.Time{}
 				mu.Unlock()
 				p.server.Resume(t)
-				redistest.Within(t, time.Second, "recovered", func() bool { _, down := l.store.Outages(); return !down })
+				redistest.Within(t, time.Second, "recovered", func() bool { return !l.store.Down() })
 				slices.Sort(during)
 				require.NotEmpty(t, during)
 				require.Less(t, during[len(during)/2], 5*time.Millisecond, "the median call of an outage")
@@ -155,8 +155,7 @@ func TestOutagePolicies(t *testing.T) {
 		server.Restart(t)
 		for _, l := range limiters { // a server without persistence has forgotten them: full again
 			redistest.Eventually(t, "recovered", func() bool {
-				_, down := l.store.Outages()
-				return !down && l.AllowN(bg, 10) == nil
+				return !l.store.Down() && l.AllowN(bg, 10) == nil
 			})
 			require.ErrorIs(t, l.AllowN(bg, 1), ratelimit.ErrLimited)
 		}
@@ -214,7 +213,7 @@ func TestRefundsAndOutages(t *testing.T) {
 	left, err := l.Acquire(bg)
 	require.NoError(t, err)
 	server.Restart(t)
-	redistest.Eventually(t, "recovered", func() bool { _, down := l.store.Outages(); return !down })
+	redistest.Eventually(t, "recovered", func() bool { return !l.store.Down() })
 	redistest.Eventually(t, "a call carries the refund", func() bool { return l.AllowN(bg, 9) == nil })
 	require.NoError(t, left.Settle(bg, leaf.Outcome{Verdict: leaf.NotRun}), "not the store's")
 	require.InDelta(t, 1, tokens(t, l), 0.1)
